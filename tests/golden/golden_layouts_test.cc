@@ -99,10 +99,9 @@ void expect_written_as_read(const NamedArrays& arrays, const LayoutMatch& match,
                             LayerParams layer, std::size_t number,
                             std::size_t num_heads) {
   layer.num_heads = num_heads;
-  const auto again = lay_out(layer, number, *match.layout);
-  ASSERT_TRUE(again) << again.error().message();
-  ASSERT_EQ(again->size(), arrays.size());
-  for (const auto& [name, array] : *again) {
+  const auto again = lay_out(layer, number, *match.layout).value();
+  ASSERT_EQ(again.size(), arrays.size());
+  for (const auto& [name, array] : again) {
     const std::string there =
         match.prefix + name.substr(match.layout->prefixes[0].size());
     ASSERT_TRUE(arrays.contains(there)) << there;
@@ -132,16 +131,15 @@ TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
   const LayoutCase& test = GetParam();
   const GoldenCase golden(fixtures() / test.folder);
   const NamedArrays arrays = arrays_of(fixtures() / test.folder / test.file);
-  const auto match = find_layout(shapes_of(arrays), {"", test.file});
-  ASSERT_TRUE(match) << match.error().message();
-  EXPECT_EQ(match->layout->name, test.layout);
-  const LayerParams params = take(arrays, *match, test.number);
+  const auto match = find_layout(shapes_of(arrays), {"", test.file}).value();
+  EXPECT_EQ(match.layout->name, test.layout);
+  const LayerParams params = take(arrays, match, test.number);
   const std::size_t num_heads = golden.options().at("num_heads");
   const std::size_t num_kv_heads =
       golden.options().value("num_kv_heads", num_heads);
   EXPECT_EQ(params.num_heads.value_or(num_heads), num_heads);
   EXPECT_EQ(params.num_kv_heads.value_or(num_kv_heads), num_kv_heads);
-  expect_written_as_read(arrays, *match, params, test.number, num_heads);
+  expect_written_as_read(arrays, match, params, test.number, num_heads);
 
   const MultiHeadAttention layer =
       layer_of(params, test.mask == nullptr, num_heads, num_kv_heads);
@@ -160,9 +158,8 @@ TEST_P(LayoutGoldenTest, GivesTheLibrarysOutputAndIsWrittenAsItWasRead) {
     options.mask = key_padding(mask.view());
   }
   const auto result =
-      layer.forward(query.view(), key.view(), value.view(), options);
-  ASSERT_TRUE(result) << result.error().message();
-  EXPECT_TRUE(golden.matches(test.output, got_of(result->output)));
+      layer.forward(query.view(), key.view(), value.view(), options).value();
+  EXPECT_TRUE(golden.matches(test.output, got_of(result.output)));
 }
 
 LayoutCase torch_mha(const char* folder, const char* layout) {
@@ -306,9 +303,8 @@ TEST_P(NormalizedQkTest, GradientsAreThoseOfTheLibrary) {
   const auto folder = fixtures() / GetParam();
   const GoldenCase golden(folder);
   const NamedArrays arrays = arrays_of(folder / "flax.npz");
-  const auto match = find_layout(shapes_of(arrays), {"", "flax.npz"});
-  ASSERT_TRUE(match) << match.error().message();
-  const LayerParams params = take(arrays, *match, 0);
+  const auto match = find_layout(shapes_of(arrays), {"", "flax.npz"}).value();
+  const LayerParams params = take(arrays, match, 0);
   const auto layer = layer_of(params, true, 3, 3);
   const auto query = golden.floats<3>("inputs_q");
   const auto key = golden.floats<3>("inputs_k");
@@ -333,7 +329,7 @@ TEST_P(NormalizedQkTest, GradientsAreThoseOfTheLibrary) {
     std::memcpy(array.data.data(), from.data(), from.size_bytes());
     by_name.params.emplace(name, std::move(array));
   });
-  const auto as_saved = lay_out(by_name, 0, *match->layout, "").value();
+  const auto as_saved = lay_out(by_name, 0, *match.layout, "").value();
   EXPECT_EQ(as_saved.size(), 10u);
   for (const auto& [name, array] : as_saved) {
     std::string tensor = "grad_" + name;

@@ -84,13 +84,15 @@ auto not_counted(const Work& work) {
   return result;
 }
 
-template <class T>
-Status as_status(const Result<T>& result) {
-  return result ? ok() : Status(result.error());
-}
-
-// Calls under names, all without arguments.
+// A call under a name, without arguments.
 struct NamedCall {
+  template <class Call>
+  NamedCall(std::string calls_name, Call made)
+      : name(std::move(calls_name)), call([made]() -> Status {
+          HEADWISE_TRY(made());
+          return ok();
+        }) {}
+
   std::string name;
   std::function<Status()> call;
 };

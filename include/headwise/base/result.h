@@ -164,13 +164,22 @@ class [[nodiscard]] Result {
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
 
-// Returns the error of a Status or a Result from the function around it:
+// Returns the error of a Status or a Result from the function around it;
+// HEADWISE_ASSIGN declares the value of a Result that has one:
 //
 //   HEADWISE_TRY(check(x));
-//   auto y = read(path);
-//   HEADWISE_TRY(y);
+//   HEADWISE_ASSIGN(const auto y, read(path));
 #define HEADWISE_TRY(...)                                     \
   do {                                                        \
     if (auto&& headwise_tried = __VA_ARGS__; !headwise_tried) \
       return headwise_tried.error();                          \
   } while (false)
+#define HEADWISE_ASSIGN(declaration, ...) \
+  HEADWISE_ASSIGN_AT(declaration, __LINE__, __VA_ARGS__)
+// The number of the line makes the Result's name its own.
+#define HEADWISE_ASSIGN_AT(declaration, line, ...) \
+  HEADWISE_ASSIGN_BY(declaration, headwise_result, line, __VA_ARGS__)
+#define HEADWISE_ASSIGN_BY(declaration, name, line, ...) \
+  auto name##line = __VA_ARGS__;                         \
+  HEADWISE_TRY(name##line);                              \
+  declaration = *std::move(name##line)

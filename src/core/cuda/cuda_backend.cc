@@ -29,16 +29,15 @@ constexpr std::size_t kMostFeatures = 256;
 
 // Multiprocessors of the current device. Errors: unsupported.
 Result<int> multiprocessors() {
-  const auto gpu = find_gpu("attention");
-  HEADWISE_TRY(gpu);
-  if (gpu->major != 9 || gpu->minor != 0) {
+  HEADWISE_ASSIGN(const auto gpu, find_gpu("attention"));
+  if (gpu.major != 9 || gpu.minor != 0) {
     return value_error("attention", "device",
                        "a GPU of compute capability " +
-                           std::to_string(gpu->major) + "." +
-                           std::to_string(gpu->minor),
+                           std::to_string(gpu.major) + "." +
+                           std::to_string(gpu.minor),
                        "9.0 (Hopper)", ErrorCode::unsupported);
   }
-  return gpu->multiprocessors;
+  return gpu.multiprocessors;
 }
 
 Status check_sizes(const AttentionShape& shape) {
@@ -82,12 +81,10 @@ struct Readable {
     if (can_be_copied_in_boxes(tensor)) {
       return Readable{tensor, {}};
     }
-    auto memory =
-        DeviceMemory::create(gathered_bytes(tensor.extents()), stream);
-    HEADWISE_TRY(memory);
-    const auto view = gather(tensor, memory->data(), stream);
-    HEADWISE_TRY(view);
-    return Readable{*view, *std::move(memory)};
+    HEADWISE_ASSIGN(auto memory, DeviceMemory::create(
+                                     gathered_bytes(tensor.extents()), stream));
+    HEADWISE_ASSIGN(const auto view, gather(tensor, memory.data(), stream));
+    return Readable{view, std::move(memory)};
   }
 };
 
@@ -161,12 +158,11 @@ class CudaBackend final : public DeviceBackend {
 Result<std::unique_ptr<DeviceBackend>> CudaBackend::create(
     const AttentionSpec& spec, DType dtype, cudaStream_t stream) {
   HEADWISE_TRY(check_sizes(spec.shape));
-  const auto count = multiprocessors();
-  HEADWISE_TRY(count);
+  HEADWISE_ASSIGN(const auto count, multiprocessors());
   std::unique_ptr<CudaBackend> plan(new CudaBackend);
   plan->dtype_ = dtype;
   plan->stream_ = stream;
-  plan->multiprocessors_ = *count;
+  plan->multiprocessors_ = count;
   plan->scale_ = static_cast<float>(spec.scale);
   plan->uniform_ = spec.empty_rows == EmptyRow::uniform;
   plan->form_ = spec.attn_weights;
@@ -218,12 +214,8 @@ Status CudaBackend::place_lists(const AttentionSpec& spec) {
   }
   counted_queries_at_ = upload.add(counted_queries);
   first_keys_at_ = upload.add(first_keys);
-  auto memory = upload.copy(stream_);
-  HEADWISE_TRY(memory);
-  lists_ = *std::move(memory);
-  const auto call = bind_call(spec, ranges, lists, lists_.data());
-  HEADWISE_TRY(call);
-  call_ = *call;
+  HEADWISE_ASSIGN(lists_, upload.copy(stream_));
+  HEADWISE_ASSIGN(call_, bind_call(spec, ranges, lists, lists_.data()));
   masked_ = !ranges.empty() || call_.dense_masks != 0 ||
             call_.bias.data != nullptr || spec.shape.offsets.ragged();
   return ok();
@@ -237,10 +229,9 @@ Status CudaBackend::take_memory(const AttentionShape& shape) {
   lse_at_ = (flags + kAlignment - 1) / kAlignment * kAlignment;
   lse_extents_ = {shape.batches(), shape.Hq, shape.query_rows()};
   const std::size_t rows = shape.batches() * shape.Hq * shape.query_rows();
-  auto memory = DeviceMemory::create(
-      lse_at_ + (keeps_lse_ ? rows * sizeof(float) : 0), stream_);
-  HEADWISE_TRY(memory);
-  memory_ = *std::move(memory);
+  HEADWISE_ASSIGN(
+      memory_, DeviceMemory::create(
+                   lse_at_ + (keeps_lse_ ? rows * sizeof(float) : 0), stream_));
   return ok();
 }
 
@@ -281,26 +272,25 @@ Status CudaBackend::forward(
   HEADWISE_TRY(clear(1 + static_cast<std::size_t>(forward_work_.items)));
   // Without keys nothing is copied, but the kernels need a map.
   const bool keyless = inputs.key.size() == 0;
-  const auto query = Readable::create(inputs.query, stream_);
-  HEADWISE_TRY(query);
-  const auto key =
-      Readable::create(keyless ? inputs.query : inputs.key, stream_);
-  HEADWISE_TRY(key);
-  const auto value =
-      Readable::create(keyless ? inputs.query : inputs.value, stream_);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(const auto query, Readable::create(inputs.query, stream_));
+  HEADWISE_ASSIGN(
+      const auto key,
+      Readable::create(keyless ? inputs.query : inputs.key, stream_));
+  HEADWISE_ASSIGN(
+      const auto value,
+      Readable::create(keyless ? inputs.query : inputs.value, stream_));
   TensorView<float, 3> lse = outputs.lse;
   if (keeps_lse_ && lse.data() == nullptr) {
     lse = {reinterpret_cast<float*>(memory_.data() + lse_at_), lse_extents_};
   }
   HEADWISE_TRY(forward_.launch(
-      {call_, query->view, key->view, value->view, outputs.output, lse,
+      {call_, query.view, key.view, value.view, outputs.output, lse,
        outputs.softmax_rows,
        forward_work_.at(lists_.data(), counters() + kForward),
        masked_ ? counters() + kCounters : nullptr,
        std::min(multiprocessors_, forward_work_.items), stream_}));
   if (uniform_) {
-    HEADWISE_TRY(fill_uniform_rows(call_, dtype_, value->view, outputs.output,
+    HEADWISE_TRY(fill_uniform_rows(call_, dtype_, value.view, outputs.output,
                                    lse, stream_));
   }
   return look_at_weights(inputs, outputs, lse);
@@ -323,19 +313,16 @@ Status CudaBackend::backward(
       keyless ? &inputs.d_output : &inputs.value,
       queryless ? &inputs.value : &inputs.d_output};
   for (int n = 0; n < 4; ++n) {
-    auto tensor = Readable::create(*tensors[n], stream_);
-    HEADWISE_TRY(tensor);
-    readable[n] = *std::move(tensor);
+    HEADWISE_ASSIGN(readable[n], Readable::create(*tensors[n], stream_));
   }
   constexpr int kRowStep = 128;  // whole tiles of queries
   const int rows = (call_.Lq + kRowStep - 1) / kRowStep * kRowStep;
   const std::size_t count = static_cast<std::size_t>(call_.B) *
                             static_cast<std::size_t>(call_.Hq) *
                             static_cast<std::size_t>(rows);
-  const auto statistics =
-      DeviceMemory::create(3 * count * sizeof(float), stream_);
-  HEADWISE_TRY(statistics);
-  auto* lse = reinterpret_cast<float*>(statistics->data());
+  HEADWISE_ASSIGN(const auto statistics,
+                  DeviceMemory::create(3 * count * sizeof(float), stream_));
+  auto* lse = reinterpret_cast<float*>(statistics.data());
   HEADWISE_TRY(backward_.launch(
       {call_, scale_, readable[0].view, readable[1].view, readable[2].view,
        inputs.output, readable[3].view, inputs.softmax_rows, gradients.query,

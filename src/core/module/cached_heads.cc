@@ -27,10 +27,9 @@ Result<std::size_t> longest_length(const LayerCall& call,
                                    const AttentionShape& shape) {
   std::size_t most = 0;
   for (std::size_t b = 0; b < shape.B; ++b) {
-    const auto length =
-        call.layer_options.cache->length(call.layer_options.sequences[b]);
-    HEADWISE_TRY(length);
-    most = std::max(most, *length + shape.sequence(b).Lq);
+    HEADWISE_ASSIGN(const auto length, call.layer_options.cache->length(
+                                           call.layer_options.sequences[b]));
+    most = std::max(most, length + shape.sequence(b).Lq);
   }
   return most;
 }
@@ -67,11 +66,10 @@ Result<std::vector<std::int64_t>> positions_of_new_tokens(
     const LayerCall& call, const AttentionShape& shape) {
   std::vector<std::int64_t> positions;
   for (std::size_t b = 0; b < shape.B; ++b) {
-    const auto length =
-        call.layer_options.cache->length(call.layer_options.sequences[b]);
-    HEADWISE_TRY(length);
+    HEADWISE_ASSIGN(const auto length, call.layer_options.cache->length(
+                                           call.layer_options.sequences[b]));
     for (std::size_t i = 0; i < shape.sequence(b).Lq; ++i) {
-      positions.push_back(static_cast<std::int64_t>(*length + i));
+      positions.push_back(static_cast<std::int64_t>(length + i));
     }
   }
   return positions;
@@ -81,15 +79,14 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
                                  const AttentionOptions& options,
                                  const AttentionShape& shape,
                                  const SplitHeads& heads, LayerMemory& memory) {
-  const auto longest = longest_length(call, shape);
-  HEADWISE_TRY(longest);
+  HEADWISE_ASSIGN(const auto longest, longest_length(call, shape));
   const std::size_t B = shape.batches();
   const std::size_t L = shape.query_rows();
   const bool weights = options.attn_weights != AttnWeights::none;
   const bool lse = !call.output_only();
   auto merged = Tensor<float, 3>::create_unset_in(std::move(memory.merged),
                                                   {B, L, shape.Hq * shape.Dv});
-  const Extents<4> pairs = {shape.B, shape.Hq, shape.Lq, *longest};
+  const Extents<4> pairs = {shape.B, shape.Hq, shape.Lq, longest};
   Extents<4> of_weights = weights ? pairs : Extents<4>{};
   if (options.attn_weights == AttnWeights::mean) {
     of_weights[1] = 1;
@@ -104,21 +101,20 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
   HEADWISE_TRY(sums);
   AttentionOptions of_plan = options;
   of_plan.offsets = {};
-  const auto plan = DecodePlan::create(*call.layer_options.cache, shape.Hq,
-                                       std::max<std::size_t>(B * L, 1), of_plan,
-                                       operation_options_of(layer));
-  HEADWISE_TRY(plan);
-  auto workspace = Workspace::create(plan->workspace_bytes());
-  HEADWISE_TRY(workspace);
+  HEADWISE_ASSIGN(const auto plan,
+                  DecodePlan::create(*call.layer_options.cache, shape.Hq,
+                                     std::max<std::size_t>(B * L, 1), of_plan,
+                                     operation_options_of(layer)));
+  HEADWISE_ASSIGN(auto workspace, Workspace::create(plan.workspace_bytes()));
   const TensorView<float, 4> context(merged->data(),
                                      {B, L, shape.Hq, shape.Dv});
-  HEADWISE_TRY(plan->run(
+  HEADWISE_TRY(plan.run(
       call.layer_options.sequences, heads.query, heads.key, heads.value,
       {.output = context,
        .attn_weights = weights ? attn_weights->view() : TensorView<float, 4>(),
        .lse = lse ? sums->view() : TensorView<float, 3>(),
        .scores = scores->view()},
-      *workspace,
+      workspace,
       shape.offsets.ragged() ? shape.offsets.query
                              : TensorView<const std::int64_t, 1>()));
   return Attended{*std::move(merged),

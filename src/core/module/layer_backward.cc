@@ -27,15 +27,14 @@ Result<ProjectionGradients> through(const SavedRun& saved,
                                     TensorView<const float, 3> d_y,
                                     TensorView<const std::int64_t, 1> offsets) {
   const Executor& executor = executor_of(saved.run.options);
-  auto d_x = linear.backward_input(d_y, "d_output", executor);
-  HEADWISE_TRY(d_x);
+  HEADWISE_ASSIGN(auto d_x, linear.backward_input(d_y, "d_output", executor));
   if (saved.terms != nullptr) {
     HEADWISE_TRY(saved.terms->add_projection(name, x, d_y));
-    return ProjectionGradients{*std::move(d_x), {}};
+    return ProjectionGradients{std::move(d_x), {}};
   }
-  auto params = linear.backward_params(x, d_y, offsets, executor);
-  HEADWISE_TRY(params);
-  return ProjectionGradients{*std::move(d_x), *std::move(params)};
+  HEADWISE_ASSIGN(auto params,
+                  linear.backward_params(x, d_y, offsets, executor));
+  return ProjectionGradients{std::move(d_x), std::move(params)};
 }
 
 // The context before the gates, (B, Lq, H * Dv).
@@ -60,28 +59,25 @@ Result<std::optional<Tensor<float, 3>>> context_gradient(
   const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
   std::optional<Tensor<float, 3>> d_context;
   if (w_o) {
-    auto back =
-        through(saved, "w_o", *w_o, run.merged.view(), d_output, offsets);
-    HEADWISE_TRY(back);
-    d_context = std::move(back->x);
-    gradients.w_o = std::move(back->params);
+    HEADWISE_ASSIGN(auto back, through(saved, "w_o", *w_o, run.merged.view(),
+                                       d_output, offsets));
+    d_context = std::move(back.x);
+    gradients.w_o = std::move(back.params);
   }
   if (run.layer_options.head_gates.data() == nullptr) {
     return d_context;
   }
   if (!d_context) {
-    auto made = Tensor<float, 3>::create_unset(d_output.extents());
-    HEADWISE_TRY(made);
-    d_context = *std::move(made);
+    HEADWISE_ASSIGN(d_context,
+                    Tensor<float, 3>::create_unset(d_output.extents()));
   }
   const std::size_t heads = layer.config.num_heads;
   const auto d_gated = w_o ? std::as_const(*d_context).view() : d_output;
-  auto d_gates = gate_heads_backward(
-      in_heads(context_of(layer, saved), heads), run.layer_options.head_gates,
-      in_heads(d_gated, heads), in_heads(d_context->view(), heads), offsets,
-      executor);
-  HEADWISE_TRY(d_gates);
-  gradients.head_gates = *std::move(d_gates);
+  HEADWISE_ASSIGN(gradients.head_gates,
+                  gate_heads_backward(
+                      in_heads(context_of(layer, saved), heads),
+                      run.layer_options.head_gates, in_heads(d_gated, heads),
+                      in_heads(d_context->view(), heads), offsets, executor));
   return d_context;
 }
 
@@ -94,22 +90,21 @@ Status differentiate_projections(const LayerState& layer, const SavedRun& saved,
                                  MultiHeadAttentionGradients& gradients) {
   const MultiHeadAttentionParams& params = *layer.params;
   const Offsets& offsets = saved.run.options.offsets;
-  auto query = through(saved, "w_q", params.w_q, saved.inputs.query, d_query,
-                       offsets.query);
-  HEADWISE_TRY(query);
-  auto key =
-      through(saved, "w_k", params.w_k, saved.inputs.key, d_key, offsets.key);
-  HEADWISE_TRY(key);
-  gradients.query = std::move(query->x);
-  gradients.w_q = std::move(query->params);
-  gradients.key = std::move(key->x);
-  gradients.w_k = std::move(key->params);
+  HEADWISE_ASSIGN(auto query,
+                  through(saved, "w_q", params.w_q, saved.inputs.query, d_query,
+                          offsets.query));
+  HEADWISE_ASSIGN(auto key, through(saved, "w_k", params.w_k, saved.inputs.key,
+                                    d_key, offsets.key));
+  gradients.query = std::move(query.x);
+  gradients.w_q = std::move(query.params);
+  gradients.key = std::move(key.x);
+  gradients.w_k = std::move(key.params);
   if (params.w_v) {
-    auto value = through(saved, "w_v", *params.w_v, saved.inputs.value, d_value,
-                         offsets.key);
-    HEADWISE_TRY(value);
-    gradients.value = std::move(value->x);
-    gradients.w_v = std::move(value->params);
+    HEADWISE_ASSIGN(auto value,
+                    through(saved, "w_v", *params.w_v, saved.inputs.value,
+                            d_value, offsets.key));
+    gradients.value = std::move(value.x);
+    gradients.w_v = std::move(value.params);
   }
   return ok();
 }
@@ -155,16 +150,17 @@ Status through_norms(const LayerState& layer, const LayerRun& run,
   const std::size_t Hkv = *layer.config.num_kv_heads;
   const TensorView<float, 4> d_query = in_heads(d_normed.query.view(), Hq);
   const TensorView<float, 4> d_key = in_heads(d_normed.key.view(), Hkv);
-  auto of_query = norm_heads_backward(
-      norm, *layer.params->q_norm, in_heads(run.projected.query.view(), Hq),
-      d_query, d_query, offsets.query, executor);
-  HEADWISE_TRY(of_query);
-  auto of_key = norm_heads_backward(norm, *layer.params->k_norm,
-                                    in_heads(run.projected.key.view(), Hkv),
-                                    d_key, d_key, offsets.key, executor);
-  HEADWISE_TRY(of_key);
-  gradients.q_norm = *std::move(of_query);
-  gradients.k_norm = *std::move(of_key);
+  HEADWISE_ASSIGN(
+      auto of_query,
+      norm_heads_backward(norm, *layer.params->q_norm,
+                          in_heads(run.projected.query.view(), Hq), d_query,
+                          d_query, offsets.query, executor));
+  HEADWISE_ASSIGN(auto of_key,
+                  norm_heads_backward(norm, *layer.params->k_norm,
+                                      in_heads(run.projected.key.view(), Hkv),
+                                      d_key, d_key, offsets.key, executor));
+  gradients.q_norm = std::move(of_query);
+  gradients.k_norm = std::move(of_key);
   return ok();
 }
 
@@ -194,36 +190,35 @@ Result<HeadsBackward> differentiate_heads(
     TensorView<const float, 3> d_output,
     TensorView<const float, 4> d_attn_weights) {
   const LayerRun& run = saved.run;
-  const auto plan = plan_of(layer, saved.inputs, run.options);
-  HEADWISE_TRY(plan);
-  const AttentionSpec& spec = plan->spec();
+  HEADWISE_ASSIGN(const auto plan, plan_of(layer, saved.inputs, run.options));
+  const AttentionSpec& spec = plan.spec();
   const TensorView<const float, 3> values =
       layer.params->w_v ? run.projected.value.view() : saved.inputs.value;
-  const auto heads = compared_heads(layer, run, values, spec.shape);
-  HEADWISE_TRY(heads);
-  auto d_heads = make_gradients({run.projected.query.extents(),
-                                 run.projected.key.extents(), values.extents()},
-                                spec);
-  HEADWISE_TRY(d_heads);
+  HEADWISE_ASSIGN(const auto heads,
+                  compared_heads(layer, run, values, spec.shape));
+  HEADWISE_ASSIGN(auto d_heads, make_gradients({run.projected.query.extents(),
+                                                run.projected.key.extents(),
+                                                values.extents()},
+                                               spec));
   HeadsBackward back;
   MultiHeadAttentionGradients& gradients = back.gradients;
-  const auto d_context = context_gradient(layer, saved, d_output, gradients);
-  HEADWISE_TRY(d_context);
+  HEADWISE_ASSIGN(const auto d_context,
+                  context_gradient(layer, saved, d_output, gradients));
   const std::size_t Hq = spec.shape.Hq;
   const TensorView<const float, 4> d_heads_context =
-      in_heads(*d_context ? (*d_context)->view() : d_output, Hq);
+      in_heads(d_context ? d_context->view() : d_output, Hq);
   if (const HeadHooks* const hooks = run.layer_options.hooks;
       hooks != nullptr && hooks->see_gradient) {
     HEADWISE_TRY(hooks->see_gradient(d_heads_context));
   }
   HEADWISE_TRY(attention_backward(
-      {heads->query, heads->key, heads->value,
+      {heads.query, heads.key, heads.value,
        in_heads(context_of(layer, saved), Hq), run.softmax_rows.view(),
        d_heads_context, d_attn_weights},
-      views_of(*d_heads, spec), run.options, operation_options_of(layer)));
-  HEADWISE_TRY(through_rotation(layer, run, spec.shape, d_heads->projected));
-  back.normed = std::move(d_heads->projected);
-  move_options(*std::move(d_heads), gradients);
+      views_of(d_heads, spec), run.options, operation_options_of(layer)));
+  HEADWISE_TRY(through_rotation(layer, run, spec.shape, d_heads.projected));
+  back.normed = std::move(d_heads.projected);
+  move_options(std::move(d_heads), gradients);
   return back;
 }
 
@@ -238,10 +233,10 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
   if (layer.config.num_heads == 0) {
     return differentiate_without_heads(layer, saved, d_output);
   }
-  auto back = differentiate_heads(layer, saved, d_output, d_attn_weights);
-  HEADWISE_TRY(back);
-  MultiHeadAttentionGradients& gradients = back->gradients;
-  Projected& d_projected = back->normed;
+  HEADWISE_ASSIGN(auto back,
+                  differentiate_heads(layer, saved, d_output, d_attn_weights));
+  MultiHeadAttentionGradients& gradients = back.gradients;
+  Projected& d_projected = back.normed;
   HEADWISE_TRY(through_norms(layer, saved.run, d_projected, gradients));
   HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
                                          d_projected.key.view(),

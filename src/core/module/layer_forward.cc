@@ -85,21 +85,19 @@ Result<LayerRun> run_without_heads(const LayerState& layer,
                                    AttentionOptions options) {
   const std::size_t batches = call.inputs.query.extent(0);
   const std::size_t rows = call.inputs.query.extent(1);
-  auto pairs = pairs_without_heads(call);
-  HEADWISE_TRY(pairs);
+  HEADWISE_ASSIGN(auto pairs, pairs_without_heads(call));
   auto merged = Tensor<float, 3>::create({batches, rows, 0});
   auto lse = Tensor<float, 3>::create({batches, 0, rows});
-  auto attn_weights = Tensor<float, 4>::create(pairs->attn_weights);
-  auto scores = Tensor<float, 4>::create(pairs->scores);
+  auto attn_weights = Tensor<float, 4>::create(pairs.attn_weights);
+  auto scores = Tensor<float, 4>::create(pairs.scores);
   HEADWISE_TRY(merged);
   HEADWISE_TRY(lse);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(scores);
-  auto output = output_of(layer.params->w_o, *merged, call);
-  HEADWISE_TRY(output);
+  HEADWISE_ASSIGN(auto output, output_of(layer.params->w_o, *merged, call));
   return LayerRun{.options = std::move(options),
                   .merged = *std::move(merged),
-                  .result = {*std::move(output), *std::move(attn_weights),
+                  .result = {std::move(output), *std::move(attn_weights),
                              *std::move(lse), *std::move(scores)}};
 }
 
@@ -130,9 +128,8 @@ Result<GatedHeads> gate_context(Result<Attended> attended,
   }
   Tensor<float, 3> ungated;
   if (change_something(call.layer_options.head_gates)) {
-    auto gated = gate(attended->merged, call);
-    HEADWISE_TRY(gated);
-    ungated = std::exchange(attended->merged, *std::move(gated));
+    HEADWISE_ASSIGN(auto gated, gate(attended->merged, call));
+    ungated = std::exchange(attended->merged, std::move(gated));
   }
   return GatedHeads{*std::move(attended), std::move(ungated)};
 }
@@ -147,9 +144,7 @@ Result<TensorView<float, 4>> normalized(const LayerState& layer,
   TensorView<float, 4> to = heads;
   if (call.for_backward) {
     const auto [B, L, H, D] = heads.extents();
-    auto made = Tensor<float, 3>::create_unset({B, L, H * D});
-    HEADWISE_TRY(made);
-    memory = *std::move(made);
+    HEADWISE_ASSIGN(memory, Tensor<float, 3>::create_unset({B, L, H * D}));
     to = in_heads(memory.view(), H);
   }
   HEADWISE_TRY(norm_heads(*layer.config.qk_norm, params, heads, to,
@@ -185,9 +180,8 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
   const TensorView<const float, 3> values =
       layer.params->w_v ? std::as_const(projected.value).view()
                         : call.inputs.value;
-  auto heads = split(projected, values, shape);
-  HEADWISE_TRY(heads);
-  trace_heads(call.trace, projected, values, *heads);
+  HEADWISE_ASSIGN(auto heads, split(projected, values, shape));
+  trace_heads(call.trace, projected, values, heads);
   QueriesAndKeys compared{in_heads(projected.query.view(), shape.Hq),
                           in_heads(projected.key.view(), shape.Hkv)};
   if (layer.config.qk_norm) {
@@ -198,68 +192,67 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
     HEADWISE_TRY(query);
     HEADWISE_TRY(key);
     compared = {*query, *key};
-    heads->query = *query;
-    heads->key = *key;
-    trace_normed(call.trace, *heads);
+    heads.query = *query;
+    heads.key = *key;
+    trace_normed(call.trace, heads);
   }
   if (layer.config.rotary) {
     HEADWISE_TRY(rotate_heads(*layer.config.rotary, compared, shape,
                               options.query_start, call.layer_options.positions,
                               executor_of(call.options)));
-    trace_rotated(call.trace, *heads);
+    trace_rotated(call.trace, heads);
   }
   if (const HeadHooks* const hooks = call.layer_options.hooks;
       hooks != nullptr && hooks->see_inputs) {
-    HEADWISE_TRY(hooks->see_inputs({heads->query, heads->key, heads->value}));
+    HEADWISE_TRY(hooks->see_inputs({heads.query, heads.key, heads.value}));
   }
-  HEADWISE_TRY(trace_operation(call.trace, *heads, options,
-                               operation_options_of(layer)));
+  HEADWISE_TRY(
+      trace_operation(call.trace, heads, options, operation_options_of(layer)));
   return heads;
 }
 
 Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
                            AttentionOptions options) {
-  const auto plan = plan_of(layer, call.inputs, options);
-  HEADWISE_TRY(plan);
-  const AttentionShape& shape = plan->spec().shape;
+  HEADWISE_ASSIGN(const auto plan, plan_of(layer, call.inputs, options));
+  const AttentionShape& shape = plan.spec().shape;
   // A trace and a hook are shown whole tensors.
   const HeadHooks* const hooks = call.layer_options.hooks;
   const bool whole =
       call.trace != nullptr || (hooks != nullptr && hooks->see_inputs);
   const std::vector<std::size_t> ends =
-      whole ? std::vector<std::size_t>{} : read_ends(plan->spec());
+      whole ? std::vector<std::size_t>{} : read_ends(plan.spec());
   LayerMemory memory = layer.memory->take();
-  auto projected =
+  HEADWISE_ASSIGN(
+      auto projected,
       project_inputs(*layer.params, call.inputs, shape, ends,
-                     executor_of(call.options), std::move(memory.projected));
-  HEADWISE_TRY(projected);
+                     executor_of(call.options), std::move(memory.projected)));
   NormedHeads normed;
-  const auto heads = heads_of(layer, call, options, shape, *projected, normed);
-  HEADWISE_TRY(heads);
-  auto gated = gate_context(
-      attend(*plan, *heads,
-             {.lse = !call.output_only(), .softmax_rows = call.for_backward},
-             memory),
-      layer, *heads, call);
-  HEADWISE_TRY(gated);
-  Attended& attended = gated->attended;
-  auto output = output_of(layer.params->w_o, attended.merged, call);
-  HEADWISE_TRY(output);
+  HEADWISE_ASSIGN(const auto heads,
+                  heads_of(layer, call, options, shape, projected, normed));
+  HEADWISE_ASSIGN(auto gated,
+                  gate_context(attend(plan, heads,
+                                      {.lse = !call.output_only(),
+                                       .softmax_rows = call.for_backward},
+                                      memory),
+                               layer, heads, call));
+  Attended& attended = gated.attended;
+  HEADWISE_ASSIGN(auto output,
+                  output_of(layer.params->w_o, attended.merged, call));
   MultiHeadAttentionResult<3> result{
-      *std::move(output), std::move(attended.attn_weights),
+      std::move(output), std::move(attended.attn_weights),
       std::move(attended.lse), std::move(attended.scores)};
   if (!call.for_backward) {
-    memory.projected = *std::move(projected);
+    memory.projected = std::move(projected);
     memory.merged = std::move(attended.merged);
     layer.memory->give(std::move(memory));
     return LayerRun{.result = std::move(result)};
   }
   return LayerRun{.options = std::move(options),
                   .layer_options = call.layer_options,
-                  .projected = *std::move(projected),
+                  .projected = std::move(projected),
                   .normed = std::move(normed),
                   .merged = std::move(attended.merged),
-                  .ungated = std::move(gated->ungated),
+                  .ungated = std::move(gated.ungated),
                   .softmax_rows = std::move(attended.softmax_rows),
                   .result = std::move(result)};
 }
@@ -267,13 +260,11 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
 // Over a cache, of which the call's keys become a part.
 Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
                                 const AttentionOptions& options) {
-  const auto shape = shape_of_new_tokens(layer, call);
-  HEADWISE_TRY(shape);
-  const auto positions = positions_of_new_tokens(call, *shape);
-  HEADWISE_TRY(positions);
+  HEADWISE_ASSIGN(const auto shape, shape_of_new_tokens(layer, call));
+  HEADWISE_ASSIGN(const auto positions, positions_of_new_tokens(call, shape));
   LayerOptions layer_options = call.layer_options;
   const TensorView<const std::int64_t, 2> places(
-      positions->data(), {shape->batches(), shape->query_rows()});
+      positions.data(), {shape.batches(), shape.query_rows()});
   for (auto* given : {&layer_options.positions.query_positions,
                       &layer_options.positions.key_positions}) {
     *given = given->data() == nullptr ? places : *given;
@@ -283,25 +274,25 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
                           .layer_options = layer_options,
                           .output = call.output};
   LayerMemory memory = layer.memory->take();
-  auto projected =
-      project_inputs(*layer.params, call.inputs, *shape, {},
-                     executor_of(call.options), std::move(memory.projected));
-  HEADWISE_TRY(projected);
+  HEADWISE_ASSIGN(
+      auto projected,
+      project_inputs(*layer.params, call.inputs, shape, {},
+                     executor_of(call.options), std::move(memory.projected)));
   NormedHeads normed;
-  const auto heads = heads_of(layer, here, options, *shape, *projected, normed);
-  HEADWISE_TRY(heads);
-  auto gated = gate_context(
-      attend_to_cache(layer, here, options, *shape, *heads, memory), layer,
-      *heads, here);
-  HEADWISE_TRY(gated);
-  Attended& attended = gated->attended;
-  auto output = output_of(layer.params->w_o, attended.merged, here);
-  HEADWISE_TRY(output);
-  memory.projected = *std::move(projected);
+  HEADWISE_ASSIGN(const auto heads,
+                  heads_of(layer, here, options, shape, projected, normed));
+  HEADWISE_ASSIGN(
+      auto gated,
+      gate_context(attend_to_cache(layer, here, options, shape, heads, memory),
+                   layer, heads, here));
+  Attended& attended = gated.attended;
+  HEADWISE_ASSIGN(auto output,
+                  output_of(layer.params->w_o, attended.merged, here));
+  memory.projected = std::move(projected);
   memory.merged = std::move(attended.merged);
   layer.memory->give(std::move(memory));
   return LayerRun{
-      .result = {*std::move(output), std::move(attended.attn_weights),
+      .result = {std::move(output), std::move(attended.attn_weights),
                  std::move(attended.lse), std::move(attended.scores)}};
 }
 

@@ -19,14 +19,14 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
     return Tensor<float, 3>::create_unset_in(
         std::move(in), {shape.batches(), length, features});
   };
-  auto q = make(shape.query_rows(), params.w_q.out_features(), memory.query);
-  auto k = make(shape.key_rows(), params.w_k.out_features(), memory.key);
-  auto v = make(shape.key_rows(), params.w_v ? params.w_v->out_features() : 0,
-                memory.value);
-  HEADWISE_TRY(q);
-  HEADWISE_TRY(k);
-  HEADWISE_TRY(v);
-  return Projected{*std::move(q), *std::move(k), *std::move(v)};
+  HEADWISE_ASSIGN(auto q, make(shape.query_rows(), params.w_q.out_features(),
+                               memory.query));
+  HEADWISE_ASSIGN(
+      auto k, make(shape.key_rows(), params.w_k.out_features(), memory.key));
+  HEADWISE_ASSIGN(
+      auto v, make(shape.key_rows(),
+                   params.w_v ? params.w_v->out_features() : 0, memory.value));
+  return Projected{std::move(q), std::move(k), std::move(v)};
 }
 
 // Of a tensor over all pairs of this number of heads; empty if not wanted.
@@ -67,13 +67,13 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
                                  const AttentionShape& shape,
                                  std::span<const std::size_t> ends,
                                  const Executor& executor, Projected memory) {
-  auto projected = make_projected(params, shape, std::move(memory));
-  HEADWISE_TRY(projected);
+  HEADWISE_ASSIGN(auto projected,
+                  make_projected(params, shape, std::move(memory)));
   // Without a w_v the last projection is left out.
   const std::array all = {
-      Projection{&params.w_q, projected->query},
-      Projection{&params.w_k, projected->key},
-      Projection{params.w_v ? &*params.w_v : nullptr, projected->value}};
+      Projection{&params.w_q, projected.query},
+      Projection{&params.w_k, projected.key},
+      Projection{params.w_v ? &*params.w_v : nullptr, projected.value}};
   const auto some = std::span(all).first(params.w_v ? 3 : 2);
   const bool one_memory = !params.w_v || is_same_view(inputs.key, inputs.value);
   if (one_memory && ends.empty() && is_same_view(inputs.query, inputs.key)) {
@@ -93,13 +93,10 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
 Result<SplitHeads> split(const Projected& projected,
                          TensorView<const float, 3> value,
                          const AttentionShape& shape) {
-  const auto q = split_heads(projected.query, shape.Hq);
-  const auto k = split_heads(projected.key, shape.Hkv);
-  const auto v = split_heads(value, shape.Hkv);
-  HEADWISE_TRY(q);
-  HEADWISE_TRY(k);
-  HEADWISE_TRY(v);
-  return SplitHeads{*q, *k, *v};
+  HEADWISE_ASSIGN(const auto q, split_heads(projected.query, shape.Hq));
+  HEADWISE_ASSIGN(const auto k, split_heads(projected.key, shape.Hkv));
+  HEADWISE_ASSIGN(const auto v, split_heads(value, shape.Hkv));
+  return SplitHeads{q, k, v};
 }
 
 Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
@@ -123,9 +120,8 @@ Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
   HEADWISE_TRY(scores);
   if (!memory.workspace || memory.workspace->bytes() < plan.workspace_bytes()) {
     memory.workspace.reset();
-    auto workspace = Workspace::create(plan.workspace_bytes());
-    HEADWISE_TRY(workspace);
-    memory.workspace = *std::move(workspace);
+    HEADWISE_ASSIGN(memory.workspace,
+                    Workspace::create(plan.workspace_bytes()));
   }
   // The context has the heads of a token side by side: merged already.
   const TensorView<float, 4> context(merged->data(),

@@ -86,9 +86,8 @@ Result<std::optional<Linear>> in(Arithmetic arithmetic,
   if (!linear) {
     return std::optional<Linear>();
   }
-  auto made = in(arithmetic, *linear);
-  HEADWISE_TRY(made);
-  return std::optional(*std::move(made));
+  HEADWISE_ASSIGN(auto made, in(arithmetic, *linear));
+  return std::optional(std::move(made));
 }
 
 Status update_norm(
@@ -152,44 +151,39 @@ Result<MultiHeadAttentionParams> draw_params(
   const auto draw = [&](std::size_t in, std::size_t out, ParamStream stream) {
     return Linear::create({in, out, config.bias}, RandomStream(seed, stream));
   };
-  auto w_q = draw(*config.query_dim, num_heads * *config.head_dim, kWq);
-  auto w_k = draw(*config.kdim, num_kv_heads * *config.head_dim, kWk);
-  HEADWISE_TRY(w_q);
-  HEADWISE_TRY(w_k);
-  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  HEADWISE_ASSIGN(auto w_q,
+                  draw(*config.query_dim, num_heads * *config.head_dim, kWq));
+  HEADWISE_ASSIGN(auto w_k,
+                  draw(*config.kdim, num_kv_heads * *config.head_dim, kWk));
+  MultiHeadAttentionParams params{std::move(w_q), std::move(w_k)};
   if (config.value_proj) {
-    auto w_v = draw(*config.vdim, num_kv_heads * *config.v_head_dim, kWv);
-    HEADWISE_TRY(w_v);
-    params.w_v = *std::move(w_v);
+    HEADWISE_ASSIGN(params.w_v,
+                    draw(*config.vdim, num_kv_heads * *config.v_head_dim, kWv));
   }
   if (config.out_proj) {
-    auto w_o = draw(num_heads * *config.v_head_dim, config.embed_dim, kWo);
-    HEADWISE_TRY(w_o);
-    params.w_o = *std::move(w_o);
+    HEADWISE_ASSIGN(params.w_o, draw(num_heads * *config.v_head_dim,
+                                     config.embed_dim, kWo));
   }
   if (config.scoring == Scoring::additive) {
-    auto w_score = draw_score_weight(num_heads, *config.head_dim,
-                                     RandomStream(seed, kWScore));
-    HEADWISE_TRY(w_score);
-    params.w_score = *std::move(w_score);
+    HEADWISE_ASSIGN(params.w_score,
+                    draw_score_weight(num_heads, *config.head_dim,
+                                      RandomStream(seed, kWScore)));
   }
   if (config.qk_norm) {
-    auto q_norm = first_norm(*config.qk_norm, num_heads, *config.head_dim);
-    auto k_norm = first_norm(*config.qk_norm, num_kv_heads, *config.head_dim);
-    HEADWISE_TRY(q_norm);
-    HEADWISE_TRY(k_norm);
-    params.q_norm = *std::move(q_norm);
-    params.k_norm = *std::move(k_norm);
+    HEADWISE_ASSIGN(auto q_norm,
+                    first_norm(*config.qk_norm, num_heads, *config.head_dim));
+    HEADWISE_ASSIGN(auto k_norm, first_norm(*config.qk_norm, num_kv_heads,
+                                            *config.head_dim));
+    params.q_norm = std::move(q_norm);
+    params.k_norm = std::move(k_norm);
   }
   if (config.add_bias_kv) {
-    auto bias_k =
-        draw_added(num_kv_heads * *config.head_dim, RandomStream(seed, kBiasK));
-    auto bias_v = draw_added(num_kv_heads * *config.v_head_dim,
-                             RandomStream(seed, kBiasV));
-    HEADWISE_TRY(bias_k);
-    HEADWISE_TRY(bias_v);
-    params.bias_k = *std::move(bias_k);
-    params.bias_v = *std::move(bias_v);
+    HEADWISE_ASSIGN(auto bias_k, draw_added(num_kv_heads * *config.head_dim,
+                                            RandomStream(seed, kBiasK)));
+    HEADWISE_ASSIGN(auto bias_v, draw_added(num_kv_heads * *config.v_head_dim,
+                                            RandomStream(seed, kBiasV)));
+    params.bias_k = std::move(bias_k);
+    params.bias_v = std::move(bias_v);
   }
   if (config.arithmetic != Arithmetic::exact) {
     HEADWISE_TRY(set_arithmetic(params, config.arithmetic));

@@ -95,16 +95,16 @@ Result<MeanSquaredError<Rank>> squared_error(
   constexpr std::string_view kOperation = "mean_squared_error";
   HEADWISE_TRY(check_shape(kOperation, "target", target.extents(),
                            "that of prediction", prediction.extents()));
-  auto d_prediction = Tensor<float, Rank>::create(prediction.extents());
-  HEADWISE_TRY(d_prediction);
-  const std::size_t count = d_prediction->size();
+  HEADWISE_ASSIGN(auto d_prediction,
+                  Tensor<float, Rank>::create(prediction.extents()));
+  const std::size_t count = d_prediction.size();
   if (count == 0) {
     return value_error(kOperation, "prediction", "empty",
                        "at least one element");
   }
   const FloatEnvironment environment;
   double sum = 0;
-  float* gradient = d_prediction->data();
+  float* gradient = d_prediction.data();
   for_each_element(
       prediction.extents(), prediction.strides(), target.strides(), count,
       [&](std::ptrdiff_t p, std::ptrdiff_t t) {
@@ -113,7 +113,7 @@ Result<MeanSquaredError<Rank>> squared_error(
         sum += difference * difference;
         *gradient++ = rounded(2 * difference / static_cast<double>(count));
       });
-  return MeanSquaredError<Rank>{loss_of(sum, count), *std::move(d_prediction)};
+  return MeanSquaredError<Rank>{loss_of(sum, count), std::move(d_prediction)};
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -124,19 +124,17 @@ Result<CrossEntropy> cross_entropy(
     TensorView<const float, 2> logits,
     TensorView<const std::int64_t, 1> targets) try {
   const auto [N, C] = logits.extents();
-  const auto count = count_targets(logits, targets);
-  HEADWISE_TRY(count);
-  auto d_logits = Tensor<float, 2>::create({N, C});
-  HEADWISE_TRY(d_logits);
+  HEADWISE_ASSIGN(const auto count, count_targets(logits, targets));
+  HEADWISE_ASSIGN(auto d_logits, Tensor<float, 2>::create({N, C}));
   const FloatEnvironment environment;
   double sum = 0;
   for (std::size_t n = 0; n < N; ++n) {
     if (targets(n) != kIgnoredTarget) {
       sum += differentiated(logits, n, static_cast<std::size_t>(targets(n)),
-                            *count, &(*d_logits)(n, 0));
+                            count, &d_logits(n, 0));
     }
   }
-  return CrossEntropy{loss_of(sum, *count), *std::move(d_logits)};
+  return CrossEntropy{loss_of(sum, count), std::move(d_logits)};
 } catch (...) {
   return caught_out_of_memory();
 }

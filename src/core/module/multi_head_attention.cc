@@ -19,10 +19,9 @@ namespace {
 
 // A layer without parameters. Errors: those of HeadGroups::create.
 Result<LayerState> new_layer(MultiHeadAttentionConfig config, Seed seed) {
-  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
-  HEADWISE_TRY(kv_groups);
+  HEADWISE_ASSIGN(auto kv_groups, HeadGroups::create(config.kv_group_sizes));
   return LayerState{.config = std::move(config),
-                    .kv_groups = *std::move(kv_groups),
+                    .kv_groups = std::move(kv_groups),
                     .seed = seed,
                     .memory = std::make_shared<LayerMemoryShelf>()};
 }
@@ -83,17 +82,14 @@ void MultiHeadAttention::Delete::operator()(State* state) const {
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
     const MultiHeadAttentionConfig& config, Seed seed) try {
-  auto filled = complete_config(config);
-  HEADWISE_TRY(filled);
-  auto layer = new_layer(*std::move(filled), seed);
-  HEADWISE_TRY(layer);
-  if (open_size(layer->config).empty()) {
-    auto params = draw_params(layer->config, seed);
-    HEADWISE_TRY(params);
-    set_params(*layer, *std::move(params));
+  HEADWISE_ASSIGN(auto filled, complete_config(config));
+  HEADWISE_ASSIGN(auto layer, new_layer(std::move(filled), seed));
+  if (open_size(layer.config).empty()) {
+    HEADWISE_ASSIGN(auto params, draw_params(layer.config, seed));
+    set_params(layer, std::move(params));
   }
   return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{*std::move(layer)}));
+      std::unique_ptr<State, Delete>(new State{std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -111,26 +107,23 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
 
 Result<MultiHeadAttention> MultiHeadAttention::from_params(
     MultiHeadAttentionParams params, HeadCounts heads) try {
-  const auto v_head_dim = check_params(params, heads);
-  HEADWISE_TRY(v_head_dim);
-  auto layer =
-      new_layer(config_of(params, std::move(heads), *v_head_dim), Seed{});
-  HEADWISE_TRY(layer);
-  set_params(*layer, std::move(params));
+  HEADWISE_ASSIGN(const auto v_head_dim, check_params(params, heads));
+  HEADWISE_ASSIGN(
+      auto layer,
+      new_layer(config_of(params, std::move(heads), v_head_dim), Seed{}));
+  set_params(layer, std::move(params));
   return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{*std::move(layer)}));
+      std::unique_ptr<State, Delete>(new State{std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
 
 Status MultiHeadAttention::fix_sizes(const InputSizes& sizes) try {
-  auto config = with_sizes(state_->config, sizes);
-  HEADWISE_TRY(config);
+  HEADWISE_ASSIGN(auto config, with_sizes(state_->config, sizes));
   if (!state_->params) {
-    auto params = draw_params(*config, state_->seed);
-    HEADWISE_TRY(params);
-    state_->config = *std::move(config);
-    set_params(*state_, *std::move(params));
+    HEADWISE_ASSIGN(auto params, draw_params(config, state_->seed));
+    state_->config = std::move(config);
+    set_params(*state_, std::move(params));
   }
   return ok();
 } catch (...) {
@@ -191,10 +184,9 @@ namespace {
 template <class T, std::size_t Rank>
 Result<MultiHeadAttentionResult<Rank, T>> narrow_result(
     MultiHeadAttentionResult<Rank> result, const Executor& executor) {
-  auto output = narrow<T>(std::move(result.output), executor);
-  HEADWISE_TRY(output);
+  HEADWISE_ASSIGN(auto output, narrow<T>(std::move(result.output), executor));
   return MultiHeadAttentionResult<Rank, T>{
-      *std::move(output), std::move(result.attn_weights), std::move(result.lse),
+      std::move(output), std::move(result.attn_weights), std::move(result.lse),
       std::move(result.scores)};
 }
 
@@ -204,14 +196,12 @@ Result<MultiHeadAttentionResult<3, T>> forward_of(
     const AttentionOptions& options, const LayerOptions& layer_options,
     TraceSink* trace) {
   const Executor& executor = executor_of(options);
-  const auto inputs = WidenedInputs::create(in, executor);
-  HEADWISE_TRY(inputs);
-  auto run = run_layer(layer, {.inputs = inputs->views(),
-                               .options = options,
-                               .layer_options = layer_options,
-                               .trace = trace});
-  HEADWISE_TRY(run);
-  return narrow_result<T>(std::move(run->result), executor);
+  HEADWISE_ASSIGN(const auto inputs, WidenedInputs::create(in, executor));
+  HEADWISE_ASSIGN(auto run, run_layer(layer, {.inputs = inputs.views(),
+                                              .options = options,
+                                              .layer_options = layer_options,
+                                              .trace = trace}));
+  return narrow_result<T>(std::move(run.result), executor);
 }
 
 // Of a batch of one.
@@ -229,17 +219,17 @@ Result<MultiHeadAttentionResult<2, T>> forward_unbatched(
           "query, key and value of shape (1, rows, E)", ErrorCode::unsupported);
     }
   }
-  auto batched = forward_of(layer, in, options, layer_options, trace);
-  HEADWISE_TRY(batched);
+  HEADWISE_ASSIGN(auto batched,
+                  forward_of(layer, in, options, layer_options, trace));
   MultiHeadAttentionResult<2, T> result{
-      std::move(batched->output).without_batch(),
+      std::move(batched.output).without_batch(),
       {},
-      std::move(batched->lse).without_batch()};
+      std::move(batched.lse).without_batch()};
   if (options.attn_weights != AttnWeights::none) {
-    result.attn_weights = std::move(batched->attn_weights).without_batch();
+    result.attn_weights = std::move(batched.attn_weights).without_batch();
   }
   if (options.scores != ScoresStage::none) {
-    result.scores = std::move(batched->scores).without_batch();
+    result.scores = std::move(batched.scores).without_batch();
   }
   return result;
 }
@@ -254,18 +244,16 @@ Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
                               {"key", Footprint(in.key)},
                               {"value", Footprint(in.value)}}));
   const Executor& executor = executor_of(options);
-  const auto inputs = WidenedInputs::create(in, executor);
-  HEADWISE_TRY(inputs);
-  LayerCall call{.inputs = inputs->views(),
+  HEADWISE_ASSIGN(const auto inputs, WidenedInputs::create(in, executor));
+  LayerCall call{.inputs = inputs.views(),
                  .options = options,
                  .layer_options = layer_options};
   if constexpr (std::is_same_v<T, float>) {
     call.output = output;
   }
-  const auto run = run_layer(layer, call);
-  HEADWISE_TRY(run);
+  HEADWISE_ASSIGN(const auto run, run_layer(layer, call));
   if constexpr (!std::is_same_v<T, float>) {
-    narrow_into(run->result.output.view(), output, executor);
+    narrow_into(run.result.output.view(), output, executor);
   }
   return ok();
 }
@@ -298,19 +286,18 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
           {.inputs = {}, .options = options, .layer_options = layer_options})
           .dropout));
   const Executor& executor = executor_of(options);
-  auto inputs =
-      WidenedInputs::create(LayerInputsOf<T>{query, key, value}, executor);
-  HEADWISE_TRY(inputs);
-  auto run = run_layer(*state_, {.inputs = inputs->views(),
-                                 .options = options,
-                                 .layer_options = layer_options,
-                                 .for_backward = true});
-  HEADWISE_TRY(run);
-  auto result = narrow_result<T>(std::move(run->result), executor);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(
+      auto inputs,
+      WidenedInputs::create(LayerInputsOf<T>{query, key, value}, executor));
+  HEADWISE_ASSIGN(auto run, run_layer(*state_, {.inputs = inputs.views(),
+                                                .options = options,
+                                                .layer_options = layer_options,
+                                                .for_backward = true}));
+  HEADWISE_ASSIGN(auto result,
+                  narrow_result<T>(std::move(run.result), executor));
   MultiHeadAttentionSavedOf<T> saved;
-  saved.result_ = *std::move(result);
-  saved.state_.reset(new detail::SavedLayer{*std::move(inputs), *std::move(run),
+  saved.result_ = std::move(result);
+  saved.state_.reset(new detail::SavedLayer{std::move(inputs), std::move(run),
                                             state_->params_id});
   return saved;
 }
@@ -325,16 +312,16 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
                            "(B, Lq, E)", output.extents()));
   detail::SavedLayer& kept = *saved.state_;
   const Executor& executor = executor_of(kept.run.options);
-  const auto wide_output = Widened::create(output, executor);
-  HEADWISE_TRY(wide_output);
-  const auto wide_d_output = Widened::create(d_output, executor);
-  HEADWISE_TRY(wide_d_output);
-  auto gradients = differentiate_layer(
-      *state_, {kept.inputs.views(), kept.run, wide_output->view(), terms},
-      wide_d_output->view(), d_attn_weights);
-  HEADWISE_TRY(gradients);
-  auto narrowed = narrow_gradients<T>(*std::move(gradients), executor);
-  HEADWISE_TRY(narrowed);
+  HEADWISE_ASSIGN(const auto wide_output, Widened::create(output, executor));
+  HEADWISE_ASSIGN(const auto wide_d_output,
+                  Widened::create(d_output, executor));
+  HEADWISE_ASSIGN(
+      auto gradients,
+      differentiate_layer(
+          *state_, {kept.inputs.views(), kept.run, wide_output.view(), terms},
+          wide_d_output.view(), d_attn_weights));
+  HEADWISE_ASSIGN(auto narrowed,
+                  narrow_gradients<T>(std::move(gradients), executor));
   state_->memory->give(
       {std::move(kept.run.projected), std::move(kept.run.merged), {}});
   saved.state_.reset();

@@ -244,9 +244,9 @@ Status Optimizer::update(std::string_view name, std::span<float> values,
   Memories& memories = state_->memories;
   auto found = memories.find(name);
   if (found == memories.end()) {
-    auto memory = new_memory(kinds_of(state_->config), values.size());
-    HEADWISE_TRY(memory);
-    found = memories.emplace(name, *std::move(memory)).first;
+    HEADWISE_ASSIGN(auto memory,
+                    new_memory(kinds_of(state_->config), values.size()));
+    found = memories.emplace(name, std::move(memory)).first;
   }
   Memory& memory = found->second;
   const FloatEnvironment environment;
@@ -271,9 +271,8 @@ Result<OptimizerState> Optimizer::state() const try {
       if (kind.empty()) {
         continue;
       }
-      auto copy = values->clone();
-      HEADWISE_TRY(copy);
-      state.values.emplace(joined_key(kind, name), *std::move(copy));
+      HEADWISE_ASSIGN(auto copy, values->clone());
+      state.values.emplace(joined_key(kind, name), std::move(copy));
     }
   }
   return state;
@@ -286,12 +285,11 @@ Status Optimizer::set_state(const OptimizerState& state) try {
   HEADWISE_TRY(check_pairs(kinds, state));
   Memories memories;
   for (const auto& [key, values] : state.values) {
-    auto copy = values.clone();
-    HEADWISE_TRY(copy);
+    HEADWISE_ASSIGN(auto copy, values.clone());
     const auto [kind, name] = split_key(key);
     Memory& memory = memories[std::string(name)];
-    memory.size = copy->size();
-    (kind == kinds.first ? memory.first : memory.second) = *std::move(copy);
+    memory.size = copy.size();
+    (kind == kinds.first ? memory.first : memory.second) = std::move(copy);
   }
   state_->memories = std::move(memories);
   state_->step = state.step;

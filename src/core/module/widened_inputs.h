@@ -31,9 +31,7 @@ class WidenedInputs {
         }
       }
       if (made.place_[n] == n) {
-        auto widened = Widened::create(all[n], executor);
-        HEADWISE_TRY(widened);
-        made.tensors_[n] = *std::move(widened);
+        HEADWISE_ASSIGN(made.tensors_[n], Widened::create(all[n], executor));
       }
     }
     return made;

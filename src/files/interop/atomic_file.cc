@@ -84,9 +84,8 @@ struct FileWrite {
 
 Status FileWrite::write_to(const Descriptor& file) const {
   for (std::size_t n = 0; n < count; ++n) {
-    const auto bytes = piece(n);
-    HEADWISE_TRY(bytes);
-    if (const int error = write_bytes(file.number(), *bytes); error != 0) {
+    HEADWISE_ASSIGN(const auto bytes, piece(n));
+    if (const int error = write_bytes(file.number(), bytes); error != 0) {
       return failed(error);
     }
   }

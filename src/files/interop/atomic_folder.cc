@@ -32,13 +32,13 @@ int rename_or_errno(const std::string& from, const std::string& to) {
 // The names of all files below a folder, as "a/b".
 Status list_files(std::string_view operation, const std::string& folder,
                   const std::string& within, std::vector<std::string>& files) {
-  const auto names = names_in_folder(operation, path_in(folder, within));
-  HEADWISE_TRY(names);
-  for (const std::string& name : *names) {
+  HEADWISE_ASSIGN(const auto names,
+                  names_in_folder(operation, path_in(folder, within)));
+  for (const std::string& name : names) {
     const std::string below = within + name;
-    const auto kind = kind_of_entry(operation, path_in(folder, below));
-    HEADWISE_TRY(kind);
-    if (*kind != EntryKind::folder) {
+    HEADWISE_ASSIGN(const auto kind,
+                    kind_of_entry(operation, path_in(folder, below)));
+    if (kind != EntryKind::folder) {
       files.push_back(below);
     } else if (Status s = list_files(operation, folder, below + "/", files);
                !s) {
@@ -55,10 +55,9 @@ Status move_file(const std::string& name, const std::string& from,
   std::string inner = folder_of(name);
   inner = inner.substr(0, inner.find_last_not_of('/') + 1);
   for (const std::string& folder : {from, to}) {
-    const auto kind = kind_of_entry("", path_in(folder, inner));
-    HEADWISE_TRY(kind);
-    if (!inner.empty() && *kind != EntryKind::folder &&
-        *kind != EntryKind::nothing) {
+    HEADWISE_ASSIGN(const auto kind, kind_of_entry("", path_in(folder, inner)));
+    if (!inner.empty() && kind != EntryKind::folder &&
+        kind != EntryKind::nothing) {
       return io_error({}, ENOTDIR);  // what a link leads to is somebody else's
     }
   }
@@ -183,12 +182,12 @@ Result<std::vector<std::string>> FolderWrite::names_to_keep() const {
       return value_error(save_.operation, "keep", printable(name),
                          "the name of a file");
     }
-    const auto old =
-        is_regular_file(save_.operation, path_in(save_.place, name));
-    const auto made = kind_of_entry(save_.operation, path_in(path(), name));
-    HEADWISE_TRY(old);
-    HEADWISE_TRY(made);
-    if (*old && *made == EntryKind::nothing) {
+    HEADWISE_ASSIGN(
+        const auto old,
+        is_regular_file(save_.operation, path_in(save_.place, name)));
+    HEADWISE_ASSIGN(const auto made,
+                    kind_of_entry(save_.operation, path_in(path(), name)));
+    if (old && made == EntryKind::nothing) {
       names.push_back(name);
     }
   }
@@ -208,24 +207,23 @@ Status FolderWrite::link_files(std::span<const std::string> names) const {
 }
 
 Status FolderWrite::put_in_place() {
-  const auto keep = names_to_keep();
-  HEADWISE_TRY(keep);
+  HEADWISE_ASSIGN(const auto keep, names_to_keep());
   if (save_.old.foreign.empty() && !lies_in(path(), place_)) {
-    if (Status s = link_files(*keep); !s) {
+    if (Status s = link_files(keep); !s) {
       return in_place(s.error());
     }
     Status s = replace_folder();
     if (s || !may_move_files(s.error())) {
       return s;
     }
-    for (const std::string& name : *keep) {
+    for (const std::string& name : keep) {
       const std::string kept = path_in(path(), name);
       if (::unlink(kept.c_str()) != 0) {
         return io_error({subject_.operation, kept}, errno);
       }
     }
   }
-  return move_files(*keep);
+  return move_files(keep);
 }
 
 Status FolderWrite::replace_folder() {
@@ -333,9 +331,8 @@ void recover_folder(const std::string& place) {
 
 Status copy_file(std::string_view operation, const std::string& from,
                  const std::string& to) {
-  auto file = InputFile::open(operation, from);
-  HEADWISE_TRY(file);
-  const auto bytes = file->read_all();
+  HEADWISE_ASSIGN(auto file, InputFile::open(operation, from));
+  const auto bytes = file.read_all();
   return bytes ? write_file_atomically(to, *bytes) : bytes.error();
 }
 

@@ -176,24 +176,23 @@ Status check_owner(const Entries& entries, const std::string& name,
 
 Result<OptimizerState> optimizer_of(Entries& entries,
                                     const NamedArrays& params) {
-  const auto step = entries.number<std::uint64_t>(
-      std::string(kOptimizer) + "step", DType::uint64);
-  HEADWISE_TRY(step);
-  OptimizerState state{*step, {}};
+  HEADWISE_ASSIGN(const auto step,
+                  entries.number<std::uint64_t>(
+                      std::string(kOptimizer) + "step", DType::uint64));
+  OptimizerState state{step, {}};
   for (const auto& [name, array] : entries.take(kOptimizer)) {
     HEADWISE_TRY(check_owner(entries, name, array, params));
-    auto values = to_float<1>(array, kCheckpoint, name);
-    HEADWISE_TRY(values);
-    state.values.emplace(name, *std::move(values));
+    HEADWISE_ASSIGN(auto values, to_float<1>(array, kCheckpoint, name));
+    state.values.emplace(name, std::move(values));
   }
   return state;
 }
 
 Result<Checkpoint> checkpoint_of(Entries& entries) {
-  const auto format = entries.number<std::int64_t>("format", DType::int64);
-  HEADWISE_TRY(format);
-  if (*format != kCheckpointFormat) {
-    return entries.bad("format", "is " + std::to_string(*format),
+  HEADWISE_ASSIGN(const auto format,
+                  entries.number<std::int64_t>("format", DType::int64));
+  if (format != kCheckpointFormat) {
+    return entries.bad("format", "is " + std::to_string(format),
                        std::to_string(kCheckpointFormat));
   }
   const auto step = entries.number<std::uint64_t>("step", DType::uint64);
@@ -205,12 +204,10 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
     HEADWISE_TRY(entries.check_numbers(std::string(kParam) + name, array,
                                        DType::float32, {}));
   }
-  auto config = config_of(entries);
-  auto optimizer = optimizer_of(entries, checkpoint.params);
-  HEADWISE_TRY(config);
-  HEADWISE_TRY(optimizer);
-  checkpoint.config = *std::move(config);
-  checkpoint.optimizer = *std::move(optimizer);
+  HEADWISE_ASSIGN(auto config, config_of(entries));
+  HEADWISE_ASSIGN(auto optimizer, optimizer_of(entries, checkpoint.params));
+  checkpoint.config = std::move(config);
+  checkpoint.optimizer = std::move(optimizer);
   for (const auto& [name, array] : entries.take(kRecord)) {
     HEADWISE_TRY(entries.check_type(std::string(kRecord) + name, array,
                                     DType::float64, 1));
@@ -298,9 +295,8 @@ Status write_checkpoint(const std::string& path,
 
 Result<Checkpoint> read_checkpoint(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Checkpoint> {
-    auto arrays = read_npz(path);
-    HEADWISE_TRY(arrays);
-    Entries entries(*std::move(arrays), path);
+    HEADWISE_ASSIGN(auto arrays, read_npz(path));
+    Entries entries(std::move(arrays), path);
     return checkpoint_of(entries);
   });
 }

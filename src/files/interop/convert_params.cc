@@ -141,10 +141,10 @@ Error bad_heads(const HeadCount& heads, std::string given,
 Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
                                             std::size_t number,
                                             const LayerParams& layer) {
-  const auto said = said_heads(kConvertParams, conversion.file, number);
-  HEADWISE_TRY(said);
-  if (said->num_heads) {
-    return std::optional(HeadCount{kOwnHeads, *said->num_heads});
+  HEADWISE_ASSIGN(const auto said,
+                  said_heads(kConvertParams, conversion.file, number));
+  if (said.num_heads) {
+    return std::optional(HeadCount{kOwnHeads, *said.num_heads});
   }
   if (conversion.options.num_heads) {
     return std::optional(HeadCount{kOption, *conversion.options.num_heads});
@@ -201,9 +201,7 @@ Status settle_heads(const Conversion& conversion, std::size_t number,
                     LayerParams& layer) {
   std::optional<HeadCount> found;
   if (!layer.num_heads) {
-    const auto heads = find_heads(conversion, number, layer);
-    HEADWISE_TRY(heads);
-    found = *heads;
+    HEADWISE_ASSIGN(found, find_heads(conversion, number, layer));
   } else if (!layer.num_kv_heads) {
     found = HeadCount{kOwnHeads, *layer.num_heads};
   }
@@ -249,18 +247,18 @@ Result<std::optional<std::size_t>> add_layer(const Conversion& conversion,
                                              std::string_view prefix,
                                              std::size_t number,
                                              ConvertedParams& converted) {
-  auto layer = take_layer(
-      converted.from, shapes, number,
-      [&](const std::string& name) { return conversion.file.read(name); });
-  HEADWISE_TRY(layer);
-  HEADWISE_TRY(settle_heads(conversion, number, *layer));
-  auto tensors = lay_out(*layer, conversion.options.as_layer.value_or(number),
+  HEADWISE_ASSIGN(auto layer, take_layer(converted.from, shapes, number,
+                                         [&](const std::string& name) {
+                                           return conversion.file.read(name);
+                                         }));
+  HEADWISE_TRY(settle_heads(conversion, number, layer));
+  auto tensors = lay_out(layer, conversion.options.as_layer.value_or(number),
                          conversion.to, prefix);
   if (!tensors) {
     return of_file(tensors.error(), conversion.path);
   }
   converted.tensors.merge(*tensors);
-  return layer->num_heads;
+  return layer.num_heads;
 }
 
 // The file's. With the heads of one layer only if it is that layer's file, for
@@ -279,23 +277,21 @@ SafetensorsMetadata metadata_of(const Conversion& conversion,
 
 Result<ConvertedParams> convert(const Conversion& conversion) {
   const ConvertOptions& options = conversion.options;
-  const auto shapes = conversion.file.shapes();
-  HEADWISE_TRY(shapes);
-  auto match =
-      find_layout(*shapes, {std::string(kConvertParams), conversion.path},
-                  options.from, options.from_prefix);
-  HEADWISE_TRY(match);
-  ConvertedParams converted{.from = *std::move(match)};
+  HEADWISE_ASSIGN(const auto shapes, conversion.file.shapes());
+  HEADWISE_ASSIGN(
+      auto match,
+      find_layout(shapes, {std::string(kConvertParams), conversion.path},
+                  options.from, options.from_prefix));
+  ConvertedParams converted{.from = std::move(match)};
   const std::set<std::string> attention = tensors_of(converted.from);
   std::ranges::set_difference(conversion.file.names(), attention,
                               std::back_inserter(converted.other_names));
-  const auto prefix = choose_prefix(conversion, converted);
-  HEADWISE_TRY(prefix);
-  auto layers = choose_layers(conversion, converted.from, *prefix);
-  HEADWISE_TRY(layers);
-  converted.layers = *std::move(layers);
+  HEADWISE_ASSIGN(const auto prefix, choose_prefix(conversion, converted));
+  HEADWISE_ASSIGN(auto layers,
+                  choose_layers(conversion, converted.from, prefix));
+  converted.layers = std::move(layers);
   if (options.as_layer &&
-      (converted.layers.size() > 1 || !has_numbers(conversion.to, *prefix))) {
+      (converted.layers.size() > 1 || !has_numbers(conversion.to, prefix))) {
     return wrong_option(ErrorCode::invalid_argument, "as_layer",
                         "is given for several layers or for a layout of names "
                         "without numbers",
@@ -303,10 +299,8 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   }
   std::optional<std::size_t> num_heads;
   for (const std::size_t number : converted.layers) {
-    const auto heads =
-        add_layer(conversion, *shapes, *prefix, number, converted);
-    HEADWISE_TRY(heads);
-    num_heads = *heads;
+    HEADWISE_ASSIGN(num_heads,
+                    add_layer(conversion, shapes, prefix, number, converted));
   }
   converted.metadata = metadata_of(conversion, num_heads);
   if (options.attention_only) {
@@ -314,9 +308,8 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   }
   HEADWISE_TRY(check_converted_names(conversion, converted));
   for (const std::string& name : converted.other_names) {
-    auto tensor = conversion.file.tensor(name);
-    HEADWISE_TRY(tensor);
-    converted.others.emplace(name, *std::move(tensor));
+    HEADWISE_ASSIGN(auto tensor, conversion.file.tensor(name));
+    converted.others.emplace(name, std::move(tensor));
   }
   return converted;
 }
@@ -326,21 +319,17 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
 Result<ConvertedParams> convert_params(const std::string& path,
                                        const ConvertOptions& options) {
   return catching_out_of_memory([&]() -> Result<ConvertedParams> {
-    const auto to = find_to(options);
-    HEADWISE_TRY(to);
-    const auto found = find_params(kConvertParams, path);
-    HEADWISE_TRY(found);
-    auto opened = ParamFile::open(kConvertParams, *found);
-    HEADWISE_TRY(opened);
-    const auto file = std::make_shared<const ParamFile>(*std::move(opened));
+    HEADWISE_ASSIGN(const auto to, find_to(options));
+    HEADWISE_ASSIGN(const auto found, find_params(kConvertParams, path));
+    HEADWISE_ASSIGN(auto opened, ParamFile::open(kConvertParams, found));
+    const auto file = std::make_shared<const ParamFile>(std::move(opened));
     // Also where the layout needs no heads: the file is not what it seems.
     if (const auto heads = read_model_heads(file->path());
         heads.damaged && !options.num_heads) {
       return *heads.why_not;
     }
-    auto converted = convert({path, *file, options, **to});
-    HEADWISE_TRY(converted);
-    converted->source = file;
+    HEADWISE_ASSIGN(auto converted, convert({path, *file, options, *to}));
+    converted.source = file;
     return converted;
   });
 }
@@ -367,9 +356,8 @@ Status write_params(const std::string& path, const ConvertedParams& params) {
 
 Status convert_params(const std::string& from, const std::string& to,
                       const ConvertOptions& options) {
-  const auto converted = convert_params(from, options);
-  HEADWISE_TRY(converted);
-  return write_params(to, *converted);
+  HEADWISE_ASSIGN(const auto converted, convert_params(from, options));
+  return write_params(to, converted);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -310,12 +310,12 @@ Result<std::optional<DialectDifference>> diff_dialects(
     const Dialect& a, const Dialect& b, const DialectInput& input) try {
   Extents<4> values = input.key.extents();
   values[3] = 0;
-  const auto shape =
-      attention_shape(input.query.extents(), input.key.extents(), values);
-  HEADWISE_TRY(shape);
-  HEADWISE_TRY(check(input, *shape));
-  const auto in_a = dialect_steps(a, input, *shape);
-  const auto in_b = dialect_steps(b, input, *shape);
+  HEADWISE_ASSIGN(
+      const auto shape,
+      attention_shape(input.query.extents(), input.key.extents(), values));
+  HEADWISE_TRY(check(input, shape));
+  const auto in_a = dialect_steps(a, input, shape);
+  const auto in_b = dialect_steps(b, input, shape);
   if (!in_a && !in_b) {
     return in_a.error();
   }
@@ -328,15 +328,15 @@ Result<std::optional<DialectDifference>> diff_dialects(
                 error.details().expected;
     return std::optional(std::move(found));
   }
-  Found found = diff_masks(a, b, input, *shape, *in_a, *in_b);
+  Found found = diff_masks(a, b, input, shape, *in_a, *in_b);
   if (!found) {
-    found = diff_causal(a, b, *shape, *in_a, *in_b);
+    found = diff_causal(a, b, shape, *in_a, *in_b);
   }
   if (!found) {
-    found = diff_weights(a, b, input, *shape, *in_a, *in_b);
+    found = diff_weights(a, b, input, shape, *in_a, *in_b);
   }
   if (!found) {
-    found = diff_returned(a, b, input, *shape, *in_a);
+    found = diff_returned(a, b, input, shape, *in_a);
   }
   return found;
 } catch (const std::bad_alloc&) {

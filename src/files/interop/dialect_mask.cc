@@ -160,26 +160,24 @@ Result<Tensor<T, 1>> padded(Tensor<T, 1> rows,
   // From the shape: rows without an element are rows, too.
   const std::size_t count = std::accumulate(
       shape.begin(), shape.end() - 1, std::size_t{1}, std::multiplies<>());
-  auto longer = Tensor<T, 2>::create({count, to});
-  HEADWISE_TRY(longer);
-  std::ranges::fill(longer->elements(), missing);
+  HEADWISE_ASSIGN(auto longer, Tensor<T, 2>::create({count, to}));
+  std::ranges::fill(longer.elements(), missing);
   for (std::size_t row = 0; row < count; ++row) {
-    std::copy_n(rows.data() + row * from, from, longer->data() + row * to);
+    std::copy_n(rows.data() + row * from, from, longer.data() + row * to);
   }
-  return std::move(*longer).with_extents(Extents<1>{count * to});
+  return std::move(longer).with_extents(Extents<1>{count * to});
 }
 
 // Whether each pair may attend; `lengths` are of the keys.
 Result<Tensor<bool, 1>> within(std::span<const std::int64_t> lengths,
                                std::size_t Lkv) {
-  auto allowed = Tensor<bool, 2>::create({lengths.size(), Lkv});
-  HEADWISE_TRY(allowed);
+  HEADWISE_ASSIGN(auto allowed, Tensor<bool, 2>::create({lengths.size(), Lkv}));
   for (std::size_t row = 0; row < lengths.size(); ++row) {
     for (std::size_t j = 0; j < Lkv; ++j) {
-      (*allowed)(row, j) = static_cast<std::int64_t>(j) < lengths[row];
+      allowed(row, j) = static_cast<std::int64_t>(j) < lengths[row];
     }
   }
-  return std::move(*allowed).with_extents(Extents<1>{lengths.size() * Lkv});
+  return std::move(allowed).with_extents(Extents<1>{lengths.size() * Lkv});
 }
 
 // Whether each element lets a query attend.
@@ -193,14 +191,13 @@ Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
     }
     return allowed;
   }
-  auto numbers = to_float<1>(flat(mask), kDialectMask, argument);
-  HEADWISE_TRY(numbers);
-  HEADWISE_TRY(check_mask_numbers(
-      kDialectMask, argument, numbers->size(),
-      [&](std::size_t i) { return numbers->elements()[i]; }));
-  auto allowed = Tensor<bool, 1>::create({numbers->size()});
-  HEADWISE_TRY(allowed);
-  std::ranges::transform(numbers->elements(), allowed->data(),
+  HEADWISE_ASSIGN(auto numbers,
+                  to_float<1>(flat(mask), kDialectMask, argument));
+  HEADWISE_TRY(
+      check_mask_numbers(kDialectMask, argument, numbers.size(),
+                         [&](std::size_t i) { return numbers.elements()[i]; }));
+  HEADWISE_ASSIGN(auto allowed, Tensor<bool, 1>::create({numbers.size()}));
+  std::ranges::transform(numbers.elements(), allowed.data(),
                          [](float number) { return number != 0; });
   return allowed;
 }
@@ -211,12 +208,11 @@ Result<DialectMask> filled_mask(const Dialect& dialect, Tensor<bool, 1> allowed,
   if (dialect.fill != MaskFill::added || dialect.fill_value < kAbsorbs) {
     return DialectMask{.allowed = std::move(allowed), .axes = axes};
   }
-  auto bias = Tensor<float, 1>::create({allowed.size()});
-  HEADWISE_TRY(bias);
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create({allowed.size()}));
   const auto fill = static_cast<float>(dialect.fill_value);
-  std::ranges::transform(allowed.elements(), bias->data(),
+  std::ranges::transform(allowed.elements(), bias.data(),
                          [fill](bool may) { return may ? 0.0F : fill; });
-  return DialectMask{.added = *std::move(bias), .axes = axes};
+  return DialectMask{.added = std::move(bias), .axes = axes};
 }
 
 float as_bias(float number) {
@@ -229,11 +225,10 @@ Result<Tensor<float, 1>> numbers_of(const Reader& reader, const Array& mask) {
   if (mask.dtype != DType::boolean) {
     return to_float<1>(flat(mask), kDialectMask, reader.argument);
   }
-  const auto flags = to_bool<1>(flat(mask), kDialectMask, reader.argument);
-  HEADWISE_TRY(flags);
-  auto numbers = Tensor<float, 1>::create({flags->size()});
-  HEADWISE_TRY(numbers);
-  std::ranges::transform(flags->elements(), numbers->data(),
+  HEADWISE_ASSIGN(const auto flags,
+                  to_bool<1>(flat(mask), kDialectMask, reader.argument));
+  HEADWISE_ASSIGN(auto numbers, Tensor<float, 1>::create({flags.size()}));
+  std::ranges::transform(flags.elements(), numbers.data(),
                          [](bool flag) { return flag ? 1.0F : 0.0F; });
   return numbers;
 }
@@ -241,32 +236,29 @@ Result<Tensor<float, 1>> numbers_of(const Reader& reader, const Array& mask) {
 Result<DialectMask> read_added(const Reader& reader, const MaskForm& form,
                                const Array& mask,
                                std::vector<std::size_t> shape) {
-  auto numbers = numbers_of(reader, mask);
-  HEADWISE_TRY(numbers);
-  std::ranges::transform(numbers->elements(), numbers->data(), as_bias);
-  auto rows = padded(*std::move(numbers), mask.shape, shape.back(), kMinusInf);
-  HEADWISE_TRY(rows);
-  return DialectMask{.added = *std::move(rows),
+  HEADWISE_ASSIGN(auto numbers, numbers_of(reader, mask));
+  std::ranges::transform(numbers.elements(), numbers.data(), as_bias);
+  HEADWISE_ASSIGN(auto rows, padded(std::move(numbers), mask.shape,
+                                    shape.back(), kMinusInf));
+  return DialectMask{.added = std::move(rows),
                      .axes = axes_of(form, reader.sizes, std::move(shape))};
 }
 
 Result<DialectMask> read_lengths(const Reader& reader, MaskForm form,
                                  const Array& mask) {
-  const auto lengths = to_int64<1>(flat(mask), kDialectMask, reader.argument);
-  HEADWISE_TRY(lengths);
-  auto allowed = within(lengths->elements(), reader.sizes.Lkv);
-  HEADWISE_TRY(allowed);
+  HEADWISE_ASSIGN(const auto lengths,
+                  to_int64<1>(flat(mask), kDialectMask, reader.argument));
+  HEADWISE_ASSIGN(auto allowed, within(lengths.elements(), reader.sizes.Lkv));
   std::vector<std::size_t> shape = mask.shape;
   shape.push_back(reader.sizes.Lkv);
   form.axes[form.rank++] = Axis::Lkv;
-  return filled_mask(reader.dialect, *std::move(allowed),
+  return filled_mask(reader.dialect, std::move(allowed),
                      axes_of(form, reader.sizes, std::move(shape)));
 }
 
 Result<DialectMask> read_with(const Reader& reader, const Array& mask) {
-  const auto found = form_of_mask(reader, mask);
-  HEADWISE_TRY(found);
-  const MaskForm& form = **found;
+  HEADWISE_ASSIGN(const auto found, form_of_mask(reader, mask));
+  const MaskForm& form = *found;
   const MaskReading reading = reading_of(form, mask.dtype);
   if (reading == MaskReading::lengths) {
     return read_lengths(reader, form, mask);
@@ -278,11 +270,10 @@ Result<DialectMask> read_with(const Reader& reader, const Array& mask) {
   if (reading == MaskReading::added) {
     return read_added(reader, form, mask, std::move(shape));
   }
-  auto allowed = allowed_of(mask, reading, reader.argument);
-  HEADWISE_TRY(allowed);
-  auto rows = padded(*std::move(allowed), mask.shape, shape.back(), false);
-  HEADWISE_TRY(rows);
-  return filled_mask(reader.dialect, *std::move(rows),
+  HEADWISE_ASSIGN(auto allowed, allowed_of(mask, reading, reader.argument));
+  HEADWISE_ASSIGN(auto rows,
+                  padded(std::move(allowed), mask.shape, shape.back(), false));
+  return filled_mask(reader.dialect, std::move(rows),
                      axes_of(form, reader.sizes, std::move(shape)));
 }
 
@@ -318,21 +309,20 @@ Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
 
 Result<DialectMask> sum_of(const DialectMask& a, const DialectMask& b,
                            const MaskSizes& sizes) try {
-  auto sums =
-      Tensor<float, 4>::create({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv});
-  HEADWISE_TRY(sums);
-  for (std::size_t n = 0; n < sums->size(); ++n) {
+  HEADWISE_ASSIGN(auto sums, Tensor<float, 4>::create(
+                                 {sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}));
+  for (std::size_t n = 0; n < sums.size(); ++n) {
     const std::size_t row = n / sizes.Lkv;
     const std::size_t i = row % sizes.Lq;
     const std::size_t h = row / sizes.Lq % sizes.Hq;
     const std::size_t batch = row / sizes.Lq / sizes.Hq;
     const std::size_t j = n % sizes.Lkv;
-    sums->data()[n] = as_bias(a.added->data()[a.axes.offset(batch, h, i, j)] +
-                              b.added->data()[b.axes.offset(batch, h, i, j)]);
+    sums.data()[n] = as_bias(a.added->data()[a.axes.offset(batch, h, i, j)] +
+                             b.added->data()[b.axes.offset(batch, h, i, j)]);
   }
-  const std::size_t count = sums->size();
+  const std::size_t count = sums.size();
   return DialectMask{
-      .added = std::move(*sums).with_extents(Extents<1>{count}),
+      .added = std::move(sums).with_extents(Extents<1>{count}),
       .axes = axes_of({4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}}, sizes,
                       {sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv})};
 } catch (const std::bad_alloc&) {

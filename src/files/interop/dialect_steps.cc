@@ -53,14 +53,13 @@ Status read_masks(const Dialect& dialect, const DialectInput& input,
                           "a mask or causal, not both");
   }
   if (input.mask != nullptr) {
-    const auto mask = read_mask(unfilled, *input.mask, sizes);
-    HEADWISE_TRY(mask);
-    merge(*mask, shape, steps);
+    HEADWISE_ASSIGN(const auto mask, read_mask(unfilled, *input.mask, sizes));
+    merge(mask, shape, steps);
   }
   if (input.key_padding != nullptr) {
-    const auto mask = read_key_padding(unfilled, *input.key_padding, sizes);
-    HEADWISE_TRY(mask);
-    merge(*mask, shape, steps);
+    HEADWISE_ASSIGN(const auto mask,
+                    read_key_padding(unfilled, *input.key_padding, sizes));
+    merge(mask, shape, steps);
   }
   if (input.key_lengths.data() != nullptr) {
     for_each_pair(shape, [&](std::size_t n, std::size_t b, std::size_t,

@@ -35,40 +35,35 @@ Result<std::string> find_in_folder(std::string_view operation,
     file += path.ends_with('/') ? "" : "/";
     file += name;
     HEADWISE_TRY(check_regular_file(operation, file));
-    const auto kind = kind_behind_links(operation, file);
-    HEADWISE_TRY(kind);
-    if (*kind != EntryKind::nothing) {
+    HEADWISE_ASSIGN(const auto kind, kind_behind_links(operation, file));
+    if (kind != EntryKind::nothing) {
       return file;
     }
   }
-  const auto folder = ParamFile::open(operation, path);
-  HEADWISE_TRY(folder);
-  if (folder->names().empty()) {
-    const auto pickled =
-        is_regular_file(operation, path + "/pytorch_model.bin");
-    HEADWISE_TRY(pickled);
+  HEADWISE_ASSIGN(const auto folder, ParamFile::open(operation, path));
+  if (folder.names().empty()) {
+    HEADWISE_ASSIGN(const auto pickled,
+                    is_regular_file(operation, path + "/pytorch_model.bin"));
     return FileSubject{std::string(operation), path}.bad_data(
         "has no model.safetensors, no model.safetensors.index.json, no "
         "params.npz and no file NAME.npy" +
-        (*pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
-                  : std::string()));
+        (pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
+                 : std::string()));
   }
   return path;
 }
 
 // Why a file of another ending is not read.
 Error no_params_error(std::string_view operation, const std::string& path) {
-  Result<InputFile> file = InputFile::open(operation, path);
-  HEADWISE_TRY(file);
+  HEADWISE_ASSIGN(auto file, InputFile::open(operation, path));
   constexpr std::size_t kEnough = 8;
   std::array<std::byte, kEnough> start{};
-  const Result<std::size_t> got = file->read(start);
-  HEADWISE_TRY(got);
-  if (is_pytorch_file(std::span(start).first(*got))) {
-    return file->subject().bad_data(std::string(kWhyNoPytorch));
+  HEADWISE_ASSIGN(const auto got, file.read(start));
+  if (is_pytorch_file(std::span(start).first(got))) {
+    return file.subject().bad_data(std::string(kWhyNoPytorch));
   }
-  return file->subject().bad_data(
-      *got == 0 ? "is empty" : "is not a parameter file",
+  return file.subject().bad_data(
+      got == 0 ? "is empty" : "is not a parameter file",
       "a .safetensors, .safetensors.index.json, .npz or .npy file, or a folder "
       "of such files");
 }
@@ -101,9 +96,8 @@ Status check_param_ending(std::string_view operation, const std::string& path) {
     if (has_known_ending(path)) {
       return ok();
     }
-    const auto is_file = is_regular_file(operation, path);
-    HEADWISE_TRY(is_file);
-    return *is_file ? Status(no_params_error(operation, path)) : ok();
+    HEADWISE_ASSIGN(const auto is_file, is_regular_file(operation, path));
+    return is_file ? Status(no_params_error(operation, path)) : ok();
   });
 }
 

@@ -52,12 +52,11 @@ Result<std::optional<InputFile>> InputFile::open_if_there(
   if (::lstat(path.c_str(), &status) != 0 && means_absent(errno)) {
     return std::optional<InputFile>{};
   }
-  Result<InputFile> file = open_with(O_NONBLOCK, operation, path);
-  HEADWISE_TRY(file);
-  if (!file->regular_) {
-    return file->not_regular();
+  HEADWISE_ASSIGN(auto file, open_with(O_NONBLOCK, operation, path));
+  if (!file.regular_) {
+    return file.not_regular();
   }
-  return std::optional<InputFile>{*std::move(file)};
+  return std::optional<InputFile>{std::move(file)};
 }
 
 Error InputFile::not_regular() const {
@@ -135,10 +134,9 @@ Result<std::vector<std::byte>> InputFile::read_all() {
     const std::size_t before = bytes.size();
     const std::size_t piece = std::max(kFirstPiece, before);
     bytes.resize(before + piece);
-    const Result<std::size_t> got = read(std::span(bytes).subspan(before));
-    HEADWISE_TRY(got);
-    if (*got < piece) {
-      bytes.resize(before + *got);
+    HEADWISE_ASSIGN(const auto got, read(std::span(bytes).subspan(before)));
+    if (got < piece) {
+      bytes.resize(before + got);
       return bytes;
     }
   }

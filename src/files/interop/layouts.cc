@@ -96,18 +96,17 @@ class LayerTaker {
     if (name == name_) {
       return ok();
     }
-    Result<Array> tensor = read_(name);
-    HEADWISE_TRY(tensor);
-    if (tensor->shape != shape) {  // the forms rely on it
+    HEADWISE_ASSIGN(auto tensor, read_(name));
+    if (tensor.shape != shape) {  // the forms rely on it
       return match_.subject.of_entry(name).bad_data(
-          "has shape " + shape_text(tensor->shape),
+          "has shape " + shape_text(tensor.shape),
           shape_text(shape) + " as when it was looked at");
     }
-    if (!is_whole(*tensor)) {
-      return match_.subject.of_entry(name).bad_data(bytes_given(*tensor),
-                                                    bytes_expected(*tensor));
+    if (!is_whole(tensor)) {
+      return match_.subject.of_entry(name).bad_data(bytes_given(tensor),
+                                                    bytes_expected(tensor));
     }
-    tensor_ = *std::move(tensor);
+    tensor_ = std::move(tensor);
     name_ = name;
     return ok();
   }
@@ -262,12 +261,11 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
       if (row.part > 0) {
         continue;
       }
-      Result<std::optional<Array>> tensor = tensor_of(row, layout, layer);
-      HEADWISE_TRY(tensor);
-      if (*tensor) {
+      HEADWISE_ASSIGN(auto tensor, tensor_of(row, layout, layer));
+      if (tensor) {
         tensors.emplace(
             name_in(prefix.value_or(layout.prefixes[0]), row.name, number),
-            **std::move(tensor));
+            *std::move(tensor));
       }
     }
     return tensors;

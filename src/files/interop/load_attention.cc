@@ -36,22 +36,20 @@ Result<Linear> linear_of(const NamedArrays& arrays, const std::string& path,
                          const std::string& name) {
   const std::string weight_name = name + ".weight";
   const std::string bias_name = name + ".bias";
-  auto weight = param_of<2>(arrays, path, weight_name);
-  HEADWISE_TRY(weight);
+  HEADWISE_ASSIGN(auto weight, param_of<2>(arrays, path, weight_name));
   Tensor<float, 1> bias;
   if (arrays.contains(bias_name)) {
-    auto converted = param_of<1>(arrays, path, bias_name);
-    HEADWISE_TRY(converted);
-    if (converted->size() != weight->extent(0)) {
+    HEADWISE_ASSIGN(auto converted, param_of<1>(arrays, path, bias_name));
+    if (converted.size() != weight.extent(0)) {
       return file_at(path).of_entry(bias_name).error(
           ErrorCode::shape_mismatch,
-          "has shape (" + std::to_string(converted->size()) + ")",
-          "(" + std::to_string(weight->extent(0)) + "), the rows of " +
+          "has shape (" + std::to_string(converted.size()) + ")",
+          "(" + std::to_string(weight.extent(0)) + "), the rows of " +
               weight_name);
     }
-    bias = *std::move(converted);
+    bias = std::move(converted);
   }
-  auto linear = Linear::from_params(*std::move(weight), std::move(bias));
+  auto linear = Linear::from_params(std::move(weight), std::move(bias));
   return linear
              ? std::move(linear)
              : file_at(path).of_entry(weight_name).blame_here(linear.error());
@@ -165,13 +163,10 @@ Result<Tensor<float, 1>> norm_param(const NamedArrays& arrays,
 Result<HeadNormParams> norm_of(const NamedArrays& arrays,
                                const std::string& path,
                                const std::string& name) {
-  auto weight = norm_param(arrays, path, name + ".weight");
-  HEADWISE_TRY(weight);
-  HeadNormParams norm{*std::move(weight)};
+  HEADWISE_ASSIGN(auto weight, norm_param(arrays, path, name + ".weight"));
+  HeadNormParams norm{std::move(weight)};
   if (arrays.contains(name + ".bias")) {
-    auto bias = norm_param(arrays, path, name + ".bias");
-    HEADWISE_TRY(bias);
-    norm.bias = *std::move(bias);
+    HEADWISE_ASSIGN(norm.bias, norm_param(arrays, path, name + ".bias"));
   }
   return norm;
 }
@@ -186,30 +181,23 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
   for (const auto& [name, place] :
        {std::pair{std::string("w_v"), &params.w_v}, {"w_o", &params.w_o}}) {
     if (arrays.contains(name + ".weight")) {
-      auto linear = linear_of(arrays, path, name);
-      HEADWISE_TRY(linear);
-      *place = *std::move(linear);
+      HEADWISE_ASSIGN(*place, linear_of(arrays, path, name));
     }
   }
   if (arrays.contains("w_score.weight")) {
-    auto w_score = param_of<2>(arrays, path, "w_score.weight");
-    HEADWISE_TRY(w_score);
-    params.w_score = *std::move(w_score);
+    HEADWISE_ASSIGN(params.w_score,
+                    param_of<2>(arrays, path, "w_score.weight"));
   }
   for (const auto& [name, place] :
        {std::pair("bias_k", &params.bias_k), {"bias_v", &params.bias_v}}) {
     if (arrays.contains(name)) {
-      auto added = param_of<1>(arrays, path, name);
-      HEADWISE_TRY(added);
-      *place = *std::move(added);
+      HEADWISE_ASSIGN(*place, param_of<1>(arrays, path, name));
     }
   }
   for (const auto& [name, place] :
        {std::pair("q_norm", &params.q_norm), {"k_norm", &params.k_norm}}) {
     if (arrays.contains(std::string(name) + ".weight")) {
-      auto norm = norm_of(arrays, path, name);
-      HEADWISE_TRY(norm);
-      *place = *std::move(norm);
+      HEADWISE_ASSIGN(*place, norm_of(arrays, path, name));
     }
   }
   return params;
@@ -262,9 +250,8 @@ Result<LayerParams> read_checked(const std::string& path,
 Result<Embedding> embedding_of(const NamedArrays& arrays,
                                const std::string& path) {
   const std::string name(kEmbedding);
-  auto weight = param_of<2>(arrays, path, name);
-  HEADWISE_TRY(weight);
-  auto embedding = Embedding::from_weight(*std::move(weight));
+  HEADWISE_ASSIGN(auto weight, param_of<2>(arrays, path, name));
+  auto embedding = Embedding::from_weight(std::move(weight));
   return embedding ? std::move(embedding)
                    : file_at(path).of_entry(name).blame_here(embedding.error());
 }
@@ -273,23 +260,20 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
                                     const LayerParams& read,
                                     const LoadAttentionOptions& options,
                                     std::optional<std::size_t> vdim) {
-  const auto num_heads = head_count(path, read, options);
-  HEADWISE_TRY(num_heads);
-  const auto qk_norm = norm_kind(path, read, options);
-  HEADWISE_TRY(qk_norm);
-  auto params = params_of(read.params, path);
-  HEADWISE_TRY(params);
+  HEADWISE_ASSIGN(const auto num_heads, head_count(path, read, options));
+  HEADWISE_ASSIGN(const auto qk_norm, norm_kind(path, read, options));
+  HEADWISE_ASSIGN(auto params, params_of(read.params, path));
   auto num_kv_heads =
       options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads;
   if (!num_kv_heads && options.num_kv_heads_from_shapes) {
-    num_kv_heads = kv_heads_in(*params, *num_heads);
+    num_kv_heads = kv_heads_in(params, num_heads);
   }
   auto layer = MultiHeadAttention::from_params(
-      *std::move(params), {.num_heads = *num_heads,
-                           .num_kv_heads = num_kv_heads,
-                           .vdim = vdim,
-                           .qk_norm = *qk_norm,
-                           .add_zero_attn = options.add_zero_attn});
+      std::move(params), {.num_heads = num_heads,
+                          .num_kv_heads = num_kv_heads,
+                          .vdim = vdim,
+                          .qk_norm = qk_norm,
+                          .add_zero_attn = options.add_zero_attn});
   return layer ? std::move(layer) : file_at(path).blame(layer.error());
 }
 
@@ -298,22 +282,21 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
 Result<MultiHeadAttention> load_attention(const std::string& path,
                                           const LoadAttentionOptions& options) {
   return catching_out_of_memory([&]() -> Result<MultiHeadAttention> {
-    const auto read = read_checked(path, options, WithEmbedding::no);
-    HEADWISE_TRY(read);
-    return layer_of(path, *read, options, options.vdim);
+    HEADWISE_ASSIGN(const auto read,
+                    read_checked(path, options, WithEmbedding::no));
+    return layer_of(path, read, options, options.vdim);
   });
 }
 
 Result<EmbeddedAttention> load_embedded_attention(
     const std::string& path, const LoadAttentionOptions& options) {
   return catching_out_of_memory([&]() -> Result<EmbeddedAttention> {
-    const auto read = read_checked(path, options, WithEmbedding::yes);
-    HEADWISE_TRY(read);
-    auto embedding = embedding_of(read->params, path);
-    HEADWISE_TRY(embedding);
-    auto layer = layer_of(path, *read, options, embedding->embed_dim());
-    HEADWISE_TRY(layer);
-    return EmbeddedAttention{*std::move(embedding), *std::move(layer)};
+    HEADWISE_ASSIGN(const auto read,
+                    read_checked(path, options, WithEmbedding::yes));
+    HEADWISE_ASSIGN(auto embedding, embedding_of(read.params, path));
+    HEADWISE_ASSIGN(auto layer,
+                    layer_of(path, read, options, embedding.embed_dim()));
+    return EmbeddedAttention{std::move(embedding), std::move(layer)};
   });
 }
 

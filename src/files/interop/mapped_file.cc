@@ -93,9 +93,8 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 Status with_mapped_bytes(InputFile file,
                          FunctionRef<void(std::span<const std::byte>)> use) {
-  const auto mapped = MappedFile::map(std::move(file));
-  HEADWISE_TRY(mapped);
-  use(mapped->bytes());
+  HEADWISE_ASSIGN(const auto mapped, MappedFile::map(std::move(file)));
+  use(mapped.bytes());
   return ok();
 }
 

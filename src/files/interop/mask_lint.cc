@@ -282,11 +282,10 @@ Result<std::vector<MaskWarning>> lint_mask(const Dialect& dialect,
   // The dialect says which number is the fill.
   Dialect unfilled = dialect;
   unfilled.fill = MaskFill::infinite;
-  const auto mask = options.key_padding
-                        ? read_key_padding(unfilled, array, sizes)
-                        : read_mask(unfilled, array, sizes);
-  HEADWISE_TRY(mask);
-  const Allowed allowed(*mask, sizes);
+  HEADWISE_ASSIGN(const auto mask,
+                  options.key_padding ? read_key_padding(unfilled, array, sizes)
+                                      : read_mask(unfilled, array, sizes));
+  const Allowed allowed(mask, sizes);
   Warnings warnings;
   find_empty_rows(dialect, allowed, warnings);
   find_inverted(allowed, warnings);
@@ -297,7 +296,7 @@ Result<std::vector<MaskWarning>> lint_mask(const Dialect& dialect,
     find_padding_side(allowed, options, warnings);
   }
   find_leak(allowed, warnings);
-  find_overflow(dialect, *mask, allowed, warnings);
+  find_overflow(dialect, mask, allowed, warnings);
   return warnings;
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};

@@ -13,10 +13,9 @@ namespace headwise::inline HEADWISE_ABI {
 
 Result<Array> read_npy(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Array> {
-    Result<InputFile> file = InputFile::open("read_npy", path);
-    HEADWISE_TRY(file);
-    const SourceSize size{file->size(), file->size().has_value()};
-    return NpyReader(*file, size, file->subject()).read();
+    HEADWISE_ASSIGN(auto file, InputFile::open("read_npy", path));
+    const SourceSize size{file.size(), file.size().has_value()};
+    return NpyReader(file, size, file.subject()).read();
   });
 }
 
@@ -32,23 +31,21 @@ Result<Array> parse_npy(std::span<const std::byte> bytes,
 
 Status write_npy(const std::string& path, const AnyView& view) {
   return catching_out_of_memory([&]() -> Status {
-    const Result<std::string> header =
-        format_npy_header(view, {"write_npy", path});
-    HEADWISE_TRY(header);
+    HEADWISE_ASSIGN(const auto header,
+                    format_npy_header(view, {"write_npy", path}));
     const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
     std::vector<std::byte> copy;
     const std::span<const std::byte> data =
         little_endian_bytes(view, bytes, copy);
-    const std::array pieces{std::as_bytes(std::span(*header)), data};
+    const std::array pieces{std::as_bytes(std::span(header)), data};
     return write_file_atomically(path, pieces);
   });
 }
 
 Result<std::vector<std::byte>> format_npy(const AnyView& view) {
   return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
-    const Result<std::string> header = format_npy_header(view, {"format_npy"});
-    HEADWISE_TRY(header);
-    const auto start = std::as_bytes(std::span(*header));
+    HEADWISE_ASSIGN(const auto header, format_npy_header(view, {"format_npy"}));
+    const auto start = std::as_bytes(std::span(header));
     std::vector<std::byte> bytes(start.begin(), start.end());
     const std::vector<std::byte> data =
         little_endian_data(view, *array_bytes(view.extents(), view.dtype()));

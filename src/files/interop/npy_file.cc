@@ -26,8 +26,7 @@ struct NpyFile::Open {
                   into.size(), into.begin());
       return into.size();
     }
-    const auto got = file.read_at(begin + offset, into);
-    HEADWISE_TRY(got);
+    HEADWISE_ASSIGN(const auto got, file.read_at(begin + offset, into));
     to_native_elements(header, into);
     return got;
   }
@@ -40,22 +39,18 @@ NpyFile::~NpyFile() = default;
 
 Result<NpyFile> NpyFile::open(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<NpyFile> {
-    Result<InputFile> file = InputFile::open("read_npy", path);
-    HEADWISE_TRY(file);
-    NpyReader reader(*file, {file->size(), file->size().has_value()},
-                     file->subject());
-    auto header = reader.read_header();
-    HEADWISE_TRY(header);
+    HEADWISE_ASSIGN(auto file, InputFile::open("read_npy", path));
+    NpyReader reader(file, {file.size(), file.size().has_value()},
+                     file.subject());
+    HEADWISE_ASSIGN(auto header, reader.read_header());
     std::optional<Array> whole;
-    const bool other_order = header->fortran_order && header->shape.size() > 1;
+    const bool other_order = header.fortran_order && header.shape.size() > 1;
     const std::size_t begin = reader.taken();
-    if (other_order || !file->size()) {
-      auto array = reader.read_array(*header);
-      HEADWISE_TRY(array);
-      whole = *std::move(array);
+    if (other_order || !file.size()) {
+      HEADWISE_ASSIGN(whole, reader.read_array(header));
     }
-    return NpyFile(std::unique_ptr<Open>(new Open{
-        *std::move(file), *std::move(header), begin, std::move(whole)}));
+    return NpyFile(std::unique_ptr<Open>(
+        new Open{std::move(file), std::move(header), begin, std::move(whole)}));
   });
 }
 
@@ -72,9 +67,7 @@ Status NpyFile::read(std::size_t first, std::span<std::byte> elements) const {
     const std::size_t there = header.data_bytes / item;
     std::size_t got = 0;
     if (first <= there && elements.size() / item <= there - first) {
-      const auto bytes = open_->read(first * item, elements);
-      HEADWISE_TRY(bytes);
-      got = *bytes;
+      HEADWISE_ASSIGN(got, open_->read(first * item, elements));
     }
     if (got != elements.size()) {
       return open_->file.subject().bad_data(

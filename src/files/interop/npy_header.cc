@@ -99,17 +99,16 @@ class HeaderParser {
   }
 
   Status parse_entry() {
-    const Result<std::string_view> key = parse_string();
-    HEADWISE_TRY(key);
-    bool* const seen = *key == "descr"           ? &seen_descr_
-                       : *key == "fortran_order" ? &seen_order_
-                       : *key == "shape"         ? &seen_shape_
-                                                 : nullptr;
+    HEADWISE_ASSIGN(const auto key, parse_string());
+    bool* const seen = key == "descr"           ? &seen_descr_
+                       : key == "fortran_order" ? &seen_order_
+                       : key == "shape"         ? &seen_shape_
+                                                : nullptr;
     if (seen == nullptr) {
-      return bad("has the unknown key '" + printable(*key) + "' in its header");
+      return bad("has the unknown key '" + printable(key) + "' in its header");
     }
     if (std::exchange(*seen, true)) {
-      return bad("has '" + std::string(*key) + "' twice in its header");
+      return bad("has '" + std::string(key) + "' twice in its header");
     }
     if (!take(':')) {
       return expected("':'");
@@ -123,9 +122,8 @@ class HeaderParser {
     if (take('[') || take('(')) {
       return unsupported("records");
     }
-    const Result<std::string_view> descr = parse_string();
-    HEADWISE_TRY(descr);
-    std::string_view type = *descr;
+    HEADWISE_ASSIGN(const auto descr, parse_string());
+    std::string_view type = descr;
     char order = '=';
     if (!type.empty() &&
         std::string_view("<>|=").find(type[0]) != std::string_view::npos) {
@@ -136,7 +134,7 @@ class HeaderParser {
         kNpyTypes, type, &decltype(kNpyTypes)::value_type::first);
     if (found == kNpyTypes.end()) {
       return unsupported(
-          "'" + printable(*descr) + "', " +
+          "'" + printable(descr) + "', " +
           std::string(refused_kind(type.empty() ? ' ' : type[0])));
     }
     header_.dtype = found->second;
@@ -164,9 +162,8 @@ class HeaderParser {
       if (header_.shape.size() == kMaxNpyRank) {
         return bad("has more than " + std::to_string(kMaxNpyRank) + " axes");
       }
-      const Result<std::size_t> size = parse_size();
-      HEADWISE_TRY(size);
-      header_.shape.push_back(*size);
+      HEADWISE_ASSIGN(const auto size, parse_size());
+      header_.shape.push_back(size);
       comma = take(',');
     }
     if (header_.shape.size() == 1 && !comma) {

@@ -34,13 +34,11 @@ void to_c_order(Array& array) {
 }  // namespace
 
 Result<NpyHeader> NpyReader::read_header() {
-  const Result<std::string> text = read_header_text();
-  HEADWISE_TRY(text);
-  Result<NpyHeader> header =
-      parse_npy_header(*text, subject_, taken_ - text->size());
-  HEADWISE_TRY(header);
-  if (size_.bytes && *size_.bytes - taken_ != header->data_bytes) {
-    return wrong_size(*header, *size_.bytes - taken_);
+  HEADWISE_ASSIGN(const auto text, read_header_text());
+  HEADWISE_ASSIGN(auto header,
+                  parse_npy_header(text, subject_, taken_ - text.size()));
+  if (size_.bytes && *size_.bytes - taken_ != header.data_bytes) {
+    return wrong_size(header, *size_.bytes - taken_);
   }
   return header;
 }
@@ -62,10 +60,9 @@ Result<Array> NpyReader::read() {
 
 // Exactly `bytes`, or an error at the end of the file.
 Status NpyReader::read_all(std::span<std::byte> bytes, const char* given) {
-  const Result<std::size_t> got = source_.read(bytes);
-  HEADWISE_TRY(got);
-  taken_ += *got;
-  if (*got != bytes.size()) {
+  HEADWISE_ASSIGN(const auto got, source_.read(bytes));
+  taken_ += got;
+  if (got != bytes.size()) {
     return subject_.bad_data(given, {}, taken_);
   }
   return ok();
@@ -98,31 +95,28 @@ Result<std::string> NpyReader::read_header_text() {
                               std::to_string(minor) + " of the .npy format",
                           "1.0, 2.0 or 3.0");
   }
-  const Result<std::size_t> length = read_number(major == 1 ? 2 : 4);
-  HEADWISE_TRY(length);
-  if (*length > kMaxHeaderBytes) {
+  HEADWISE_ASSIGN(const auto length, read_number(major == 1 ? 2 : 4));
+  if (length > kMaxHeaderBytes) {
     return subject_.bad_data(
-        "has a header of " + std::to_string(*length) + " bytes",
+        "has a header of " + std::to_string(length) + " bytes",
         "at most " + std::to_string(kMaxHeaderBytes));
   }
-  std::string text(*length, ' ');
+  std::string text(length, ' ');
   HEADWISE_TRY(
       read_all(std::as_writable_bytes(std::span(text)), "ends in its header"));
   return text;
 }
 
 Status NpyReader::read_data(const NpyHeader& header, AlignedBytes& data) {
-  Result<AlignedBytes> read =
-      read_bytes(source_, header.data_bytes, size_.certain);
-  HEADWISE_TRY(read);
-  if (read->size() != header.data_bytes) {
-    return wrong_size(header, read->size());
+  HEADWISE_ASSIGN(auto read,
+                  read_bytes(source_, header.data_bytes, size_.certain));
+  if (read.size() != header.data_bytes) {
+    return wrong_size(header, read.size());
   }
-  data = *std::move(read);
+  data = std::move(read);
   std::array<std::byte, 1> beyond{};
-  const Result<std::size_t> got = source_.read(beyond);
-  HEADWISE_TRY(got);
-  return *got == 0 ? ok() : wrong_size(header, {});
+  HEADWISE_ASSIGN(const auto got, source_.read(beyond));
+  return got == 0 ? ok() : wrong_size(header, {});
 }
 
 // `there`: nothing where there are too many to count.

@@ -161,43 +161,40 @@ class NpzReader {
     std::size_t left = std::min(bytes_, kMost / kMostExpansion);
     left *= kMostExpansion;
     for (zip_uint64_t index = 0; index < entries(); ++index) {
-      const auto status = status_of(index, subject_);
-      HEADWISE_TRY(status);
-      if (status->size > left) {
+      HEADWISE_ASSIGN(const auto status, status_of(index, subject_));
+      if (status.size > left) {
         return subject_.bad_data("has entries that unpack to more than " +
                                  std::to_string(kMostExpansion) +
                                  " times its " + std::to_string(bytes_) +
                                  " bytes");
       }
-      left -= status->size;
+      left -= status.size;
     }
     return ok();
   }
 
   Status read_entry(zip_uint64_t index, Take take) {
-    const Result<std::string> file_name = entry_name(index);
-    HEADWISE_TRY(file_name);
-    const FileSubject subject = subject_.of_entry(printable(*file_name));
-    if (!file_name->ends_with(kSuffix)) {
-      others_.push_back(*file_name);
+    HEADWISE_ASSIGN(const auto file_name, entry_name(index));
+    const FileSubject subject = subject_.of_entry(printable(file_name));
+    if (!file_name.ends_with(kSuffix)) {
+      others_.push_back(file_name);
       return ok();
     }
     const std::string name =
-        file_name->substr(0, file_name->size() - kSuffix.size());
+        file_name.substr(0, file_name.size() - kSuffix.size());
     if (const std::string_view fault = fault_of_name(name); !fault.empty()) {
       return subject.bad_data(std::string(fault));
     }
     if (!names_.insert(name).second) {
       return subject.bad_data("is there twice");
     }
-    const Result<SourceSize> size = checked_size(index, subject);
-    HEADWISE_TRY(size);
+    HEADWISE_ASSIGN(const auto size, checked_size(index, subject));
     Entry entry(zip_fopen_index(archive_.get(), index, 0));
     if (!entry) {
       return zip_failure(subject, zip_get_error(archive_.get()));
     }
     EntrySource source(std::move(entry), subject);
-    NpyReader reader(source, *size, subject);
+    NpyReader reader(source, size, subject);
     return take(name, reader);
   }
 
@@ -218,25 +215,24 @@ class NpzReader {
 
   Result<SourceSize> checked_size(zip_uint64_t index,
                                   const FileSubject& subject) {
-    const auto status = status_of(index, subject);
-    HEADWISE_TRY(status);
+    HEADWISE_ASSIGN(const auto status, status_of(index, subject));
     constexpr zip_uint64_t kNeeded =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-    if ((status->valid & kNeeded) != kNeeded) {
+    if ((status.valid & kNeeded) != kNeeded) {
       return subject.bad_data("has no size or no method of compression");
     }
-    if (status->encryption_method != ZIP_EM_NONE) {
+    if (status.encryption_method != ZIP_EM_NONE) {
       return subject.error(ErrorCode::unsupported, "is encrypted",
                            "an entry that is not");
     }
-    if (status->comp_method != ZIP_CM_STORE &&
-        status->comp_method != ZIP_CM_DEFLATE) {
+    if (status.comp_method != ZIP_CM_STORE &&
+        status.comp_method != ZIP_CM_DEFLATE) {
       return subject.error(
           ErrorCode::unsupported,
-          "is compressed by method " + std::to_string(status->comp_method),
+          "is compressed by method " + std::to_string(status.comp_method),
           "stored (0) or deflated (8)");
     }
-    return SourceSize{status->size, false};
+    return SourceSize{status.size, false};
   }
 
   Archive archive_;
@@ -249,9 +245,8 @@ class NpzReader {
 Result<NamedArrays> arrays_of(NpzReader reader) {
   NamedArrays arrays;
   const auto take = [&](const std::string& name, NpyReader& entry) -> Status {
-    auto array = entry.read();
-    HEADWISE_TRY(array);
-    arrays.emplace(name, *std::move(array));
+    HEADWISE_ASSIGN(auto array, entry.read());
+    arrays.emplace(name, std::move(array));
     return ok();
   };
   HEADWISE_TRY(reader.read(take));
@@ -380,15 +375,13 @@ Result<std::vector<std::byte>> format_archive(const EntryBytes& entries,
 Result<std::vector<std::byte>> read_stream(InputFile& file) {
   constexpr std::array kStart = {std::byte{'P'}, std::byte{'K'}};
   std::vector<std::byte> bytes(kStart.size());
-  const auto got = file.read(bytes);
-  HEADWISE_TRY(got);
-  bytes.resize(*got);
+  HEADWISE_ASSIGN(const auto got, file.read(bytes));
+  bytes.resize(got);
   if (!std::ranges::equal(bytes, kStart)) {
     return bytes;  // its reader says what is wrong
   }
-  const auto rest = file.read_all();
-  HEADWISE_TRY(rest);
-  bytes.insert(bytes.end(), rest->begin(), rest->end());
+  HEADWISE_ASSIGN(const auto rest, file.read_all());
+  bytes.insert(bytes.end(), rest.begin(), rest.end());
   return bytes;
 }
 
@@ -396,46 +389,40 @@ Result<std::vector<std::byte>> read_stream(InputFile& file) {
 
 Result<NamedArrays> read_npz(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
-    Result<InputFile> file = InputFile::open("read_npz", path);
-    HEADWISE_TRY(file);
-    if (!file->size()) {
-      const auto bytes = read_stream(*file);
-      return bytes ? read_archive(*bytes, file->subject()) : bytes.error();
+    HEADWISE_ASSIGN(auto file, InputFile::open("read_npz", path));
+    if (!file.size()) {
+      const auto bytes = read_stream(file);
+      return bytes ? read_archive(*bytes, file.subject()) : bytes.error();
     }
-    auto reader = open_archive(*std::move(file));
+    auto reader = open_archive(std::move(file));
     return reader ? arrays_of(*std::move(reader)) : reader.error();
   });
 }
 
 Result<NpzEntries> read_npz_entries(const std::string& path) {
-  auto reader = open_npz(path);
-  HEADWISE_TRY(reader);
+  HEADWISE_ASSIGN(auto reader, open_npz(path));
   NpzEntries entries;
   const auto take = [&](const std::string& name, NpyReader& entry) -> Status {
-    const auto header = entry.read_header();
-    HEADWISE_TRY(header);
+    HEADWISE_ASSIGN(const auto header, entry.read_header());
     entries.arrays.emplace(
-        name, ParamEntry{header->dtype, header->shape, header->data_bytes});
+        name, ParamEntry{header.dtype, header.shape, header.data_bytes});
     return ok();
   };
-  HEADWISE_TRY(reader->read(take));
-  entries.others = reader->others();
+  HEADWISE_TRY(reader.read(take));
+  entries.others = reader.others();
   return entries;
 }
 
 Result<Array> read_npz_array(const std::string& path, const std::string& name) {
-  auto reader = open_npz(path);
-  HEADWISE_TRY(reader);
+  HEADWISE_ASSIGN(auto reader, open_npz(path));
   Array found;
   const auto take = [&](const std::string& each, NpyReader& entry) -> Status {
     if (each == name) {
-      auto array = entry.read();
-      HEADWISE_TRY(array);
-      found = *std::move(array);
+      HEADWISE_ASSIGN(found, entry.read());
     }
     return ok();
   };
-  HEADWISE_TRY(reader->read(take));
+  HEADWISE_TRY(reader.read(take));
   return found;
 }
 

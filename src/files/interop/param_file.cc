@@ -18,10 +18,9 @@ constexpr std::string_view kNpy = ".npy";
 // The files NAME.npy of a folder, by NAME.
 Result<std::set<std::string>> npy_names(std::string_view operation,
                                         const std::string& path) {
-  const auto all = names_in_folder(operation, path);
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(const auto all, names_in_folder(operation, path));
   std::set<std::string> names;
-  for (const std::string& name : *all) {
+  for (const std::string& name : all) {
     if (name.size() > kNpy.size() && name.ends_with(kNpy)) {
       names.insert(name.substr(0, name.size() - kNpy.size()));
     }
@@ -44,12 +43,11 @@ std::string npy_path(const std::string& folder, const std::string& name) {
 
 // One array, by the name of its file.
 Result<NamedArrays> read_one(const std::string& path) {
-  Result<Array> array = read_npy(path);
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(auto array, read_npy(path));
   std::string name = path.substr(folder_of(path).size());
   name.resize(name.size() - kNpy.size());
   NamedArrays arrays;
-  arrays.emplace(std::move(name), *std::move(array));
+  arrays.emplace(std::move(name), std::move(array));
   return arrays;
 }
 
@@ -83,18 +81,16 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
     return opened ? hold(*opened, keys_of(opened->shard_names()))
                   : opened.error();
   }
-  const auto regular = is_regular_file(operation, path);
-  HEADWISE_TRY(regular);
-  if (access == FileAccess::mapped && !path.ends_with(kNpy) && *regular) {
-    auto entries = read_npz_entries(path);
-    HEADWISE_TRY(entries);
-    const auto names = keys_of(entries->arrays);
-    return hold(*std::move(entries), names);
+  HEADWISE_ASSIGN(const auto regular, is_regular_file(operation, path));
+  if (access == FileAccess::mapped && !path.ends_with(kNpy) && regular) {
+    HEADWISE_ASSIGN(auto entries, read_npz_entries(path));
+    const auto names = keys_of(entries.arrays);
+    return hold(std::move(entries), names);
   }
-  auto opened = path.ends_with(kNpy) ? read_one(path) : read_npz(path);
-  HEADWISE_TRY(opened);
-  const auto names = keys_of(*opened);
-  return hold(*std::move(opened), names);
+  HEADWISE_ASSIGN(auto opened,
+                  path.ends_with(kNpy) ? read_one(path) : read_npz(path));
+  const auto names = keys_of(opened);
+  return hold(std::move(opened), names);
 }
 
 FileSubject ParamFile::subject_of(std::string_view operation,
@@ -133,9 +129,8 @@ Result<SafetensorsTensor> ParamFile::tensor(const std::string& name) const {
   if (const auto* model = std::get_if<ShardedSafetensors>(&arrays_)) {
     return model->tensor(name);
   }
-  Result<Array> array = read(name);
-  HEADWISE_TRY(array);
-  auto kept = std::make_shared<const Array>(*std::move(array));
+  HEADWISE_ASSIGN(auto array, read(name));
+  auto kept = std::make_shared<const Array>(std::move(array));
   return SafetensorsTensor{kept->view(), kept, false};
 }
 
@@ -158,11 +153,9 @@ Result<ParamEntries> ParamFile::entries() const {
     if (std::holds_alternative<Folder>(arrays_)) {
       const std::string path = npy_path(path_, name);
       HEADWISE_TRY(check_regular_file("read_npy", path));
-      const auto npy = NpyFile::open(path);
-      HEADWISE_TRY(npy);
-      entries.emplace(name,
-                      ParamEntry{npy->dtype(), npy->shape(),
-                                 *array_bytes(npy->shape(), npy->dtype())});
+      HEADWISE_ASSIGN(const auto npy, NpyFile::open(path));
+      entries.emplace(name, ParamEntry{npy.dtype(), npy.shape(),
+                                       *array_bytes(npy.shape(), npy.dtype())});
       continue;
     }
     const AnyView view = std::get<NamedArrays>(arrays_).at(name).view();

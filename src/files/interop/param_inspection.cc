@@ -27,9 +27,7 @@ Result<InspectedFile> inspect_file(const std::string& path) {
   }
   InspectedFile file{path, static_cast<std::size_t>(status.st_size), ""};
   if (S_ISREG(status.st_mode)) {  // the bytes of a pipe are gone by now
-    auto digest = sha256_of_file(path);
-    HEADWISE_TRY(digest);
-    file.sha256 = *std::move(digest);
+    HEADWISE_ASSIGN(file.sha256, sha256_of_file(path));
   }
   return file;
 }
@@ -95,10 +93,10 @@ Status add_layers(const ParamFile& file, const ShapesByName& shapes,
                   ParamInspection& inspection) {
   const ModelHeads model = read_model_heads(file.path());
   for (const std::size_t number : inspection.layout->layers) {
-    auto layer = layer_shapes(*inspection.layout, shapes, number);
-    HEADWISE_TRY(layer);
+    HEADWISE_ASSIGN(auto layer,
+                    layer_shapes(*inspection.layout, shapes, number));
     const auto said = said_heads(kParamInspection, file, number);
-    inspection.layers.push_back({number, *std::move(layer), "", {}});
+    inspection.layers.push_back({number, std::move(layer), "", {}});
     InspectedLayer& added = inspection.layers.back();
     if (said) {
       add_heads(*said, model, added);
@@ -164,25 +162,22 @@ Result<ParamInspection> inspect_found(
     const std::string& path, std::string_view layout,
     const std::optional<std::string_view>& prefix) {
   // Of a mapped file no more is read than its headers.
-  const auto file = ParamFile::open(kParamInspection, path, FileAccess::mapped);
-  HEADWISE_TRY(file);
+  HEADWISE_ASSIGN(const auto file,
+                  ParamFile::open(kParamInspection, path, FileAccess::mapped));
   ParamInspection inspection;
-  inspection.metadata = file->metadata();
-  inspection.skipped = file->skipped();
-  auto tensors = file->entries();
-  HEADWISE_TRY(tensors);
-  inspection.tensors = *std::move(tensors);
+  inspection.metadata = file.metadata();
+  inspection.skipped = file.skipped();
+  HEADWISE_ASSIGN(inspection.tensors, file.entries());
   for (const auto& [name, entry] : inspection.tensors) {
-    inspection.file_of.push_back(file->file_of(name));
+    inspection.file_of.push_back(file.file_of(name));
     inspection.tensor_bytes += entry.bytes;
     inspection.parameters += parameters_in(entry);
   }
-  for (const std::string& each : file->files()) {
-    auto inspected = inspect_file(each);
-    HEADWISE_TRY(inspected);
-    inspection.files.push_back(*std::move(inspected));
+  for (const std::string& each : file.files()) {
+    HEADWISE_ASSIGN(auto inspected, inspect_file(each));
+    inspection.files.push_back(std::move(inspected));
   }
-  add_layout(*file, layout, prefix, inspection);
+  add_layout(file, layout, prefix, inspection);
   return inspection;
 }
 
@@ -192,9 +187,8 @@ Result<ParamInspection> inspect_params(const std::string& path,
                                        std::string_view layout,
                                        std::optional<std::string_view> prefix) {
   return catching_out_of_memory([&]() -> Result<ParamInspection> {
-    const auto found = find_params(kParamInspection, path);
-    HEADWISE_TRY(found);
-    return inspect_found(*found, layout, prefix);
+    HEADWISE_ASSIGN(const auto found, find_params(kParamInspection, path));
+    return inspect_found(found, layout, prefix);
   });
 }
 

@@ -120,14 +120,12 @@ Result<std::map<std::string, std::string>> match_names(
 
 // By the names of headwise, or those that it reads as well.
 Result<NamedArrays> read_named(const ParamFile& file, const ParamNames& names) {
-  const auto matched = match_names(file, names);
-  HEADWISE_TRY(matched);
+  HEADWISE_ASSIGN(const auto matched, match_names(file, names));
   NamedArrays params;
-  for (const auto& [ours, name] : *matched) {
-    Result<Array> array = file.read(name);
-    HEADWISE_TRY(array);
-    HEADWISE_TRY(check_finite_param(*array, file, name));
-    params.emplace(ours, *std::move(array));
+  for (const auto& [ours, name] : matched) {
+    HEADWISE_ASSIGN(auto array, file.read(name));
+    HEADWISE_TRY(check_finite_param(array, file, name));
+    params.emplace(ours, std::move(array));
   }
   return params;
 }
@@ -150,10 +148,9 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
   if (layer.num_heads) {
     return layer;
   }
-  const auto said = said_heads(kParams, file, number);
-  HEADWISE_TRY(said);
-  layer.num_heads = said->num_heads;
-  layer.num_kv_heads = said->num_kv_heads;
+  HEADWISE_ASSIGN(const auto said, said_heads(kParams, file, number));
+  layer.num_heads = said.num_heads;
+  layer.num_kv_heads = said.num_kv_heads;
   return layer;
 }
 
@@ -175,25 +172,22 @@ Result<ParamFile> open_layer_file(const std::string& path) {
   if (!file->names().empty()) {
     return file;
   }
-  const auto model = find_params(kParams, path);
-  HEADWISE_TRY(model);
-  return *model == path ? std::move(file) : ParamFile::open(kParams, *model);
+  HEADWISE_ASSIGN(const auto model, find_params(kParams, path));
+  return model == path ? std::move(file) : ParamFile::open(kParams, model);
 }
 
 // One layer of the layout that the file is found to have.
 Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
-  const auto shapes = file.shapes();
-  HEADWISE_TRY(shapes);
-  const auto match = find_layout(*shapes, subject_of_params(file),
-                                 choice.layout, choice.prefix);
-  HEADWISE_TRY(match);
-  if (!choice.number && match->layers.size() > 1) {
-    return several_layers(file.path(), match->layers);
+  HEADWISE_ASSIGN(const auto shapes, file.shapes());
+  HEADWISE_ASSIGN(const auto match, find_layout(shapes, subject_of_params(file),
+                                                choice.layout, choice.prefix));
+  if (!choice.number && match.layers.size() > 1) {
+    return several_layers(file.path(), match.layers);
   }
-  const std::size_t number = choice.number.value_or(match->layers.front());
+  const std::size_t number = choice.number.value_or(match.layers.front());
   auto layer = take_layer(
-      *match, *shapes, number, [&](const std::string& name) -> Result<Array> {
+      match, shapes, number, [&](const std::string& name) -> Result<Array> {
         Result<Array> array = file.read(name);
         const Status finite =
             array ? check_finite_param(*array, file, name) : ok();
@@ -215,12 +209,11 @@ Result<LayerParams> read_named_layer(const ParamFile& file, ParamNames names) {
   for (const std::string_view name : {kNumHeads, kNumKvHeads}) {
     names.optional.emplace_back(name);
   }
-  auto params = read_named(file, names);
-  HEADWISE_TRY(params);
+  HEADWISE_ASSIGN(auto params, read_named(file, names));
   for (const std::string_view name : {kNumHeads, kNumKvHeads}) {
-    params->erase(std::string(name));
+    params.erase(std::string(name));
   }
-  return with_said_heads(file, 0, LayerParams{*std::move(params)});
+  return with_said_heads(file, 0, LayerParams{std::move(params)});
 }
 
 }  // namespace
@@ -237,18 +230,17 @@ Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
                                       const LayerChoice& choice) {
   return catching_out_of_memory([&]() -> Result<LayerParams> {
-    const auto file = open_layer_file(path);
-    HEADWISE_TRY(file);
+    HEADWISE_ASSIGN(const auto file, open_layer_file(path));
     if (!choice.layout.empty() || choice.prefix ||
-        (!file->names().empty() && !has_known_name(*file, names))) {
-      return read_layout(*file, names, choice);
+        (!file.names().empty() && !has_known_name(file, names))) {
+      return read_layout(file, names, choice);
     }
     if (choice.number.value_or(0) != 0) {
-      return subject_of_params(*file).error(
+      return subject_of_params(file).error(
           ErrorCode::out_of_range,
           "has no layer " + std::to_string(*choice.number), "0");
     }
-    return read_named_layer(*file, names);
+    return read_named_layer(file, names);
   });
 }
 

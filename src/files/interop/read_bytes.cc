@@ -15,11 +15,10 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
     const std::size_t piece =
         certain ? left : std::min(left, std::max(kFirstPiece, before));
     data.resize(before + piece);
-    const Result<std::size_t> got =
-        source.read(std::span(data).subspan(before));
-    HEADWISE_TRY(got);
-    if (*got != piece) {
-      data.resize(before + *got);
+    HEADWISE_ASSIGN(const auto got,
+                    source.read(std::span(data).subspan(before)));
+    if (got != piece) {
+      data.resize(before + got);
       break;
     }
   }

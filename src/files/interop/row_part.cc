@@ -94,14 +94,12 @@ Result<std::optional<RowPart>> RowPart::open(const std::string& path,
                                              const Json& work,
                                              const Extents<2>& extents) {
   std::optional<RowPart> part;
-  auto file = InputFile::open_if_there("row_parts", path);
-  HEADWISE_TRY(file);
-  if (!*file || !(*file)->size()) {  // an empty one cannot be mapped
+  HEADWISE_ASSIGN(auto file, InputFile::open_if_there("row_parts", path));
+  if (!file || !file->size()) {  // an empty one cannot be mapped
     return part;
   }
-  auto mapped = MappedFile::map(**std::move(file));
-  HEADWISE_TRY(mapped);
-  part.emplace(RowPart(*std::move(mapped)));
+  HEADWISE_ASSIGN(auto mapped, MappedFile::map(*std::move(file)));
+  part.emplace(RowPart(std::move(mapped)));
   if (!part->parse(work, extents)) {
     part.reset();
   }
@@ -166,13 +164,12 @@ Result<std::span<const std::byte>> RowSources::bytes_of(std::size_t source) {
   }
   if (!opened_ || opened_source_ != source) {
     opened_.reset();
-    auto part = RowPart::open(path, work_, extents_);
-    HEADWISE_TRY(part);
-    if (!*part || (*part)->sha256() != sha256) {
+    HEADWISE_ASSIGN(auto part, RowPart::open(path, work_, extents_));
+    if (!part || part->sha256() != sha256) {
       return FileSubject{"row_parts", path}.bad_data(
           "changed while it was read");
     }
-    opened_.emplace(**std::move(part));
+    opened_.emplace(*std::move(part));
     opened_source_ = source;
   }
   return opened_->rows();
@@ -180,9 +177,8 @@ Result<std::span<const std::byte>> RowSources::bytes_of(std::size_t source) {
 
 Result<std::span<const std::byte>> RowSources::bytes(std::size_t n) {
   const Range& range = ranges_[n];
-  const auto all = bytes_of(range.source);
-  HEADWISE_TRY(all);
-  return all->subspan(range.offset, bytes_of(range.rows));
+  HEADWISE_ASSIGN(const auto all, bytes_of(range.source));
+  return all.subspan(range.offset, bytes_of(range.rows));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -37,19 +37,16 @@ bool is_own_name(std::string_view name) {
 Result<std::vector<std::string>> files_in(const std::string& folder,
                                           bool (*named)(std::string_view)) {
   std::vector<std::string> paths;
-  const auto place = kind_of_entry(kRowParts, folder);
-  HEADWISE_TRY(place);
-  if (*place == EntryKind::nothing) {
+  HEADWISE_ASSIGN(const auto place, kind_of_entry(kRowParts, folder));
+  if (place == EntryKind::nothing) {
     return paths;
   }
   HEADWISE_TRY(check_folder_named_by_file(kRowParts, folder));
-  const auto names = names_in_folder(kRowParts, folder);
-  HEADWISE_TRY(names);
-  for (const std::string& name : *names) {
+  HEADWISE_ASSIGN(const auto names, names_in_folder(kRowParts, folder));
+  for (const std::string& name : names) {
     std::string path = path_in(folder, name);
-    const auto kind = kind_of_entry(kRowParts, path);
-    HEADWISE_TRY(kind);
-    if (named(name) && *kind == EntryKind::file) {
+    HEADWISE_ASSIGN(const auto kind, kind_of_entry(kRowParts, path));
+    if (named(name) && kind == EntryKind::file) {
       paths.push_back(std::move(path));
     }
   }
@@ -60,13 +57,11 @@ Result<std::vector<std::string>> files_in(const std::string& folder,
 template <class Visit>
 Status visit_parts(const std::string& folder, const Json& work,
                    const Extents<2>& extents, const Visit& visit) {
-  const auto paths = files_in(folder, is_part_name);
-  HEADWISE_TRY(paths);
-  for (const std::string& path : *paths) {
-    const auto part = RowPart::open(path, work, extents);
-    HEADWISE_TRY(part);
-    if (*part) {
-      visit(path, **part);
+  HEADWISE_ASSIGN(const auto paths, files_in(folder, is_part_name));
+  for (const std::string& path : paths) {
+    HEADWISE_ASSIGN(const auto part, RowPart::open(path, work, extents));
+    if (part) {
+      visit(path, *part);
     }
   }
   return ok();
@@ -78,14 +73,14 @@ Status write_rows(const std::string& path, const Extents<2>& extents,
     return FileSubject{std::string(kRowParts), path}.bad_data(
         "lacks row " + std::to_string(row));
   }
-  const auto header = format_npy_header(
-      AnyView(nullptr, DType::float32, extents), {"write_npy", path});
-  HEADWISE_TRY(header);
+  HEADWISE_ASSIGN(const auto header,
+                  format_npy_header(AnyView(nullptr, DType::float32, extents),
+                                    {"write_npy", path}));
   return write_file_atomically(
       path, 1 + sources.count(),
       [&](std::size_t n) -> Result<std::span<const std::byte>> {
         if (n == 0) {
-          return std::as_bytes(std::span(*header));
+          return std::as_bytes(std::span(header));
         }
         return sources.bytes(n - 1);
       });
@@ -158,8 +153,7 @@ Status RowParts::save() {
 
 Result<std::vector<RowPiece>> RowParts::join() {
   return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
-    auto pieces = write_output();
-    HEADWISE_TRY(pieces);
+    HEADWISE_ASSIGN(auto pieces, write_output());
     remove();  // while no part is open: NFS would keep it under another name
     return pieces;
   });

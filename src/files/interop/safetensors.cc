@@ -99,9 +99,8 @@ Result<SafetensorsFile> SafetensorsReader::read(InputFile file,
     return read_stream(std::move(file));
   }
   const FileSubject subject = file.subject();
-  Result<MappedFile> mapped = MappedFile::map(std::move(file));
-  HEADWISE_TRY(mapped);
-  auto owner = std::make_shared<MappedFile>(*std::move(mapped));
+  HEADWISE_ASSIGN(auto mapped, MappedFile::map(std::move(file)));
+  auto owner = std::make_shared<MappedFile>(std::move(mapped));
   const std::span<const std::byte> bytes = owner->bytes();
   return parse(bytes, std::move(owner), subject);
 }
@@ -109,19 +108,21 @@ Result<SafetensorsFile> SafetensorsReader::read(InputFile file,
 Result<SafetensorsFile> SafetensorsReader::parse(
     std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
     FileSubject subject) {
-  const auto length = header_bytes(
-      bytes.first(std::min(bytes.size(), kLengthBytes)), bytes.size(), subject);
-  HEADWISE_TRY(length);
-  auto checked = parse_safetensors_header(
-      text_of(bytes.subspan(kLengthBytes, *length)), subject, kLengthBytes);
-  HEADWISE_TRY(checked);
+  HEADWISE_ASSIGN(
+      const auto length,
+      header_bytes(bytes.first(std::min(bytes.size(), kLengthBytes)),
+                   bytes.size(), subject));
+  HEADWISE_ASSIGN(
+      auto checked,
+      parse_safetensors_header(text_of(bytes.subspan(kLengthBytes, length)),
+                               subject, kLengthBytes));
   SafetensorsFile file;
-  file.data_ = bytes.subspan(kLengthBytes + *length);
-  if (file.data_.size() != checked->data_bytes) {
-    return wrong_size(subject, *checked, file.data_.size());
+  file.data_ = bytes.subspan(kLengthBytes + length);
+  if (file.data_.size() != checked.data_bytes) {
+    return wrong_size(subject, checked, file.data_.size());
   }
   file.subject_ = std::move(subject);
-  file.header_ = std::move(checked->header);
+  file.header_ = std::move(checked.header);
   file.owner_ = std::move(owner);
   return file;
 }
@@ -132,37 +133,31 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
   const FileSubject& subject = input.subject();
   const bool certain = input.size().has_value();
   std::array<std::byte, kLengthBytes> start{};
-  const Result<std::size_t> got = input.read(start);
-  HEADWISE_TRY(got);
-  const auto length =
-      header_bytes(std::span(start).first(*got), input.size(), subject);
-  HEADWISE_TRY(length);
-  const auto text = read_bytes(input, *length, certain);
-  HEADWISE_TRY(text);
-  if (text->size() != *length) {
-    return too_short(subject, kLengthBytes + text->size(), "its header");
+  HEADWISE_ASSIGN(const auto got, input.read(start));
+  HEADWISE_ASSIGN(const auto length, header_bytes(std::span(start).first(got),
+                                                  input.size(), subject));
+  HEADWISE_ASSIGN(const auto text, read_bytes(input, length, certain));
+  if (text.size() != length) {
+    return too_short(subject, kLengthBytes + text.size(), "its header");
   }
-  auto checked =
-      parse_safetensors_header(text_of(*text), subject, kLengthBytes);
-  HEADWISE_TRY(checked);
-  const std::size_t before = kLengthBytes + *length;
-  if (certain && *input.size() - before != checked->data_bytes) {
-    return wrong_size(subject, *checked, *input.size() - before);
+  HEADWISE_ASSIGN(auto checked, parse_safetensors_header(text_of(text), subject,
+                                                         kLengthBytes));
+  const std::size_t before = kLengthBytes + length;
+  if (certain && *input.size() - before != checked.data_bytes) {
+    return wrong_size(subject, checked, *input.size() - before);
   }
-  auto data = read_bytes(input, checked->data_bytes, certain);
-  HEADWISE_TRY(data);
+  HEADWISE_ASSIGN(auto data, read_bytes(input, checked.data_bytes, certain));
   std::array<std::byte, 1> beyond{};
-  const Result<std::size_t> more = input.read(beyond);
-  HEADWISE_TRY(more);
-  if (data->size() != checked->data_bytes || *more != 0) {
-    return wrong_size(subject, *checked,
-                      *more != 0 ? std::nullopt : std::optional(data->size()));
+  HEADWISE_ASSIGN(const auto more, input.read(beyond));
+  if (data.size() != checked.data_bytes || more != 0) {
+    return wrong_size(subject, checked,
+                      more != 0 ? std::nullopt : std::optional(data.size()));
   }
   SafetensorsFile file;
-  auto owner = std::make_shared<const AlignedBytes>(*std::move(data));
+  auto owner = std::make_shared<const AlignedBytes>(std::move(data));
   file.data_ = *owner;
   file.subject_ = subject;
-  file.header_ = std::move(checked->header);
+  file.header_ = std::move(checked.header);
   file.owner_ = std::move(owner);
   return file;
 }
@@ -181,15 +176,14 @@ Result<const SafetensorsEntry*> SafetensorsFile::find(
 
 Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {
   return catching_out_of_memory([&]() -> Result<SafetensorsTensor> {
-    const auto entry = find(name);
-    HEADWISE_TRY(entry);
-    const auto& [dtype, shape, begin, end] = **entry;
+    HEADWISE_ASSIGN(const auto entry, find(name));
+    const auto& [dtype, shape, begin, end] = *entry;
     const std::span<const std::byte> bytes = data_.subspan(begin, end - begin);
     if (may_stay(bytes, dtype)) {
       return SafetensorsTensor{AnyView(bytes.data(), dtype, shape), owner_,
                                true};
     }
-    auto copy = std::make_shared<const Array>(copied(bytes, **entry));
+    auto copy = std::make_shared<const Array>(copied(bytes, *entry));
     AnyView view = copy->view();
     return SafetensorsTensor{std::move(view), std::move(copy), false};
   });
@@ -197,11 +191,9 @@ Result<SafetensorsTensor> SafetensorsFile::tensor(std::string_view name) const {
 
 Result<Array> SafetensorsFile::array(std::string_view name) const {
   return catching_out_of_memory([&]() -> Result<Array> {
-    const auto entry = find(name);
-    HEADWISE_TRY(entry);
-    return copied(
-        data_.subspan((*entry)->begin, (*entry)->end - (*entry)->begin),
-        **entry);
+    HEADWISE_ASSIGN(const auto entry, find(name));
+    return copied(data_.subspan(entry->begin, entry->end - entry->begin),
+                  *entry);
   });
 }
 

@@ -326,9 +326,8 @@ Result<CheckedHeader> parse_safetensors_header(std::string_view text,
       return subject.of_entry(printable(name)).bad_data(std::move(fault));
     }
   }
-  const auto covered = covered_bytes(checked.header.tensors, subject);
-  HEADWISE_TRY(covered);
-  checked.data_bytes = *covered;
+  HEADWISE_ASSIGN(checked.data_bytes,
+                  covered_bytes(checked.header.tensors, subject));
   return checked;
 }
 

@@ -141,14 +141,14 @@ Status write_safetensors(const std::string& path,
                          const std::map<std::string, AnyView>& tensors,
                          const SafetensorsMetadata& metadata) {
   return catching_out_of_memory([&]() -> Status {
-    const auto layout =
-        LayoutMaker({"write_safetensors", path}).make(tensors, metadata);
-    HEADWISE_TRY(layout);
-    std::vector<std::vector<std::byte>> copies(layout->data.size());
+    HEADWISE_ASSIGN(
+        const auto layout,
+        LayoutMaker({"write_safetensors", path}).make(tensors, metadata));
+    std::vector<std::vector<std::byte>> copies(layout.data.size());
     std::vector<std::span<const std::byte>> pieces = {
-        std::as_bytes(std::span(layout->start))};
+        std::as_bytes(std::span(layout.start))};
     for (std::size_t i = 0; i < copies.size(); ++i) {
-      const auto& [view, bytes] = layout->data[i];
+      const auto& [view, bytes] = layout.data[i];
       pieces.push_back(little_endian_bytes(*view, bytes, copies[i]));
     }
     return write_file_atomically(path, pieces);
@@ -159,12 +159,12 @@ Result<std::vector<std::byte>> format_safetensors(
     const std::map<std::string, AnyView>& tensors,
     const SafetensorsMetadata& metadata) {
   return catching_out_of_memory([&]() -> Result<std::vector<std::byte>> {
-    const auto layout =
-        LayoutMaker({"format_safetensors"}).make(tensors, metadata);
-    HEADWISE_TRY(layout);
-    const auto start = std::as_bytes(std::span(layout->start));
+    HEADWISE_ASSIGN(
+        const auto layout,
+        LayoutMaker({"format_safetensors"}).make(tensors, metadata));
+    const auto start = std::as_bytes(std::span(layout.start));
     std::vector<std::byte> file(start.begin(), start.end());
-    for (const auto& [view, bytes] : layout->data) {
+    for (const auto& [view, bytes] : layout.data) {
       const std::vector<std::byte> data = little_endian_data(*view, bytes);
       file.insert(file.end(), data.begin(), data.end());
     }

@@ -50,12 +50,11 @@ Count count_in_text(std::string_view text, std::size_t layer) {
 
 Result<Count> in_array(std::string_view operation, const ParamFile& file,
                        const std::string& name) {
-  Result<Array> array = file.read(name);
-  HEADWISE_TRY(array);
-  if (array->shape.empty()) {
-    array->shape = {1};
+  HEADWISE_ASSIGN(auto array, file.read(name));
+  if (array.shape.empty()) {
+    array.shape = {1};
   }
-  const auto numbers = to_int64<1>(*array, operation, name);
+  const auto numbers = to_int64<1>(array, operation, name);
   if (!numbers || numbers->size() != 1 || (*numbers)(0) < 0) {
     return file.subject_of(operation, name)
         .bad_data("is not a number of heads", "one integer");
@@ -87,11 +86,11 @@ Result<Count> count_of(std::string_view operation, const ParamFile& file,
 
 Result<SaidHeads> said_heads(std::string_view operation, const ParamFile& file,
                              std::size_t layer) {
-  const auto heads = count_of(operation, file, kNumHeads, layer);
-  const auto kv_heads = count_of(operation, file, kNumKvHeads, layer);
-  HEADWISE_TRY(heads);
-  HEADWISE_TRY(kv_heads);
-  return SaidHeads{*heads, *kv_heads};
+  HEADWISE_ASSIGN(const auto heads,
+                  count_of(operation, file, kNumHeads, layer));
+  HEADWISE_ASSIGN(const auto kv_heads,
+                  count_of(operation, file, kNumKvHeads, layer));
+  return SaidHeads{heads, kv_heads};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

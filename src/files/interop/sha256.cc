@@ -55,15 +55,13 @@ std::string sha256_of(std::span<const std::span<const std::byte>> pieces) {
 
 Result<std::string> sha256_of_file(const std::string& path) try {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
-  auto file = InputFile::open("sha256_of_file", path);
-  HEADWISE_TRY(file);
+  HEADWISE_ASSIGN(auto file, InputFile::open("sha256_of_file", path));
   std::vector<std::byte> piece(kPiece);
   Sha256 hash;
   while (true) {
-    const auto got = file->read(piece);
-    HEADWISE_TRY(got);
-    hash.add(std::span(piece).first(*got));
-    if (*got < kPiece) {
+    HEADWISE_ASSIGN(const auto got, file.read(piece));
+    hash.add(std::span(piece).first(got));
+    if (got < kPiece) {
       return hash.digits();
     }
   }

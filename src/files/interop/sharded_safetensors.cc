@@ -26,9 +26,8 @@ std::string folder_of_file(const std::string& canonical) {
 }
 
 Result<ShardedSafetensors::ShardNames> read_index(InputFile file) {
-  const auto bytes = read_at_most(file, kMaxSafetensorsHeader);
-  HEADWISE_TRY(bytes);
-  return parse_safetensors_index(text_of(*bytes), file.subject());
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(file, kMaxSafetensorsHeader));
+  return parse_safetensors_index(text_of(bytes), file.subject());
 }
 
 // The folders that a link to a shard may lead to: the index's own, that of the
@@ -65,22 +64,19 @@ std::string place_of_shard(const std::string& index, const std::string& name) {
 Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
                                                     FileAccess access) {
   return catching_out_of_memory([&]() -> Result<ShardedSafetensors> {
-    Result<InputFile> file = InputFile::open(kShardedSafetensors, index);
-    HEADWISE_TRY(file);
+    HEADWISE_ASSIGN(auto file, InputFile::open(kShardedSafetensors, index));
     ShardedSafetensors model;
-    model.subject_ = file->subject();
-    auto names = read_index(*std::move(file));
-    HEADWISE_TRY(names);
-    model.shard_names_ = *std::move(names);
+    model.subject_ = file.subject();
+    HEADWISE_ASSIGN(model.shard_names_, read_index(std::move(file)));
     for (const auto& [tensor, name] : model.shard_names_) {
       auto shard = model.shards_.find(name);
       if (shard == model.shards_.end()) {
-        auto input = InputFile::open_named_by_file(kShardedSafetensors,
-                                                   place_of_shard(index, name));
-        HEADWISE_TRY(input);
-        auto opened = SafetensorsReader::read(*std::move(input), access);
-        HEADWISE_TRY(opened);
-        shard = model.shards_.emplace(name, *std::move(opened)).first;
+        HEADWISE_ASSIGN(auto input,
+                        InputFile::open_named_by_file(
+                            kShardedSafetensors, place_of_shard(index, name)));
+        HEADWISE_ASSIGN(auto opened,
+                        SafetensorsReader::read(std::move(input), access));
+        shard = model.shards_.emplace(name, std::move(opened)).first;
       }
       if (!shard->second.tensors().contains(tensor)) {
         return model.subject_.of_entry(printable(tensor))

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
@@ -48,12 +47,12 @@ Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
   }
   std::vector<LayerHeads> layers;
   for (const HeadId& id : set) {
-    const auto place = place_of_head(kAblation, "heads", id, left);
-    HEADWISE_TRY(place);
+    HEADWISE_ASSIGN(const auto place,
+                    place_of_head(kAblation, "heads", id, left));
     if (layers.empty() || layers.back().first != id.layer) {
       layers.push_back({id.layer, {}});
     }
-    layers.back().second.push_back(*place);
+    layers.back().second.push_back(place);
   }
   return layers;
 }
@@ -66,10 +65,9 @@ Result<Branch> tree_of(const HookedModel& model,
   const HeadsLeft left = model.heads();
   Branch root;
   for (std::size_t n = 0; n < sets.size(); ++n) {
-    const auto layers = by_layer(left, sets[n]);
-    HEADWISE_TRY(layers);
+    HEADWISE_ASSIGN(const auto layers, by_layer(left, sets[n]));
     Branch* branch = &root;
-    for (const LayerHeads& heads : *layers) {
+    for (const LayerHeads& heads : layers) {
       auto& longer = branch->longer[heads];
       if (!longer) {
         longer = std::make_unique<Branch>();
@@ -158,11 +156,10 @@ class BatchRun {
   }
 
   Result<AblationScores> run(const Branch& root) {
-    auto pass = passed(root, {}, {});
-    HEADWISE_TRY(pass);
-    whole_ = std::move(pass->hidden);
+    HEADWISE_ASSIGN(auto pass, passed(root, {}, {}));
+    whole_ = std::move(pass.hidden);
     HEADWISE_TRY(score(whole_, scores_.whole));
-    HEADWISE_TRY(run_longer(root, pass->entries));
+    HEADWISE_TRY(run_longer(root, pass.entries));
     return std::move(scores_);
   }
 
@@ -186,9 +183,8 @@ class BatchRun {
       if (entry == pass.entries.end()) {
         return ok();
       }
-      auto copy = copy_of(hidden);
-      HEADWISE_TRY(copy);
-      entry->second = std::move(*copy).without_batch();
+      HEADWISE_ASSIGN(auto copy, copy_of(hidden));
+      entry->second = std::move(copy).without_batch();
       return ok();
     };
     options.hooks.edit = [&](std::size_t layer, const HeadContext& context) {
@@ -199,27 +195,29 @@ class BatchRun {
       }
       return ok();
     };
-    HEADWISE_TRY(assign(pass.hidden, task_.model.hidden(ids_, options)));
+    HEADWISE_ASSIGN(pass.hidden, task_.model.hidden(ids_, options));
     return pass;
   }
 
   Status run_longer(const Branch& branch, const Entries& entries) {
     for (const auto& [heads, longer] : branch.longer) {
-      const auto pass = passed(
-          *longer, LayerEntry{heads.first, entries.at(heads.first).view()},
-          heads);
-      HEADWISE_TRY(pass);
+      HEADWISE_ASSIGN(
+          const auto pass,
+          passed(*longer,
+                 LayerEntry{heads.first, entries.at(heads.first).view()},
+                 heads));
       if (longer->set) {
-        HEADWISE_TRY(score(pass->hidden, scores_.ablated[*longer->set]));
+        HEADWISE_TRY(score(pass.hidden, scores_.ablated[*longer->set]));
       }
-      HEADWISE_TRY(run_longer(*longer, pass->entries));
+      HEADWISE_TRY(run_longer(*longer, pass.entries));
     }
     return ok();
   }
 
   Status score(const Tensor<float, 2>& hidden, ExampleScores& into) const {
-    return assign(into, task_.scores({begin_, ids_, hidden.view(),
-                                      whole_.view(), &executor_}));
+    HEADWISE_ASSIGN(into, task_.scores({begin_, ids_, hidden.view(),
+                                        whole_.view(), &executor_}));
+    return ok();
   }
 
   std::span<const double> means_of(std::size_t layer) const {
@@ -323,8 +321,7 @@ Result<AblationScores> ablate(const AblationTask& task,
     HEADWISE_TRY(check_at_least_one(kAblation, "ids", task.ids.size()));
     HEADWISE_TRY(check_size(sets.size(), task.ids.size()));
     std::vector<std::size_t> first_of;
-    const auto tree = tree_of(task.model, sets, first_of);
-    HEADWISE_TRY(tree);
+    HEADWISE_ASSIGN(const auto tree, tree_of(task.model, sets, first_of));
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
     const std::vector<Batch> batches = batches_of(task.ids);
@@ -333,17 +330,17 @@ Result<AblationScores> ablate(const AblationTask& task,
                             task.ids.size() * (means ? 2 : 1));
     AblatedContexts contexts;
     if (means) {
-      HEADWISE_TRY(
-          assign(contexts, mean_contexts(task, batches, executor, progress)));
+      HEADWISE_ASSIGN(contexts,
+                      mean_contexts(task, batches, executor, progress));
     }
     std::vector<AblationScores> scores(batches.size());
     const Status done = run_batches(
         batches.size(), executor,
         [&](std::size_t n, const Executor& of_batch) -> Status {
-          HEADWISE_TRY(
-              assign(scores[n], BatchRun(task, options.replacement, contexts,
-                                         batches[n], sets.size(), of_batch)
-                                    .run(*tree)));
+          HEADWISE_ASSIGN(scores[n],
+                          BatchRun(task, options.replacement, contexts,
+                                   batches[n], sets.size(), of_batch)
+                              .run(tree));
           progress.add(batches[n].end - batches[n].begin);
           return ok();
         });

@@ -55,17 +55,17 @@ ScoreExamples label_scores(const HookedModel& classifier,
             "has " + std::to_string(targets.size()) + " targets",
             "at least " + std::to_string(end), ErrorCode::shape_mismatch);
       }
-      const auto logits =
-          classifier.outputs(batch.ids, batch.hidden, batch.executor);
-      HEADWISE_TRY(logits);
+      HEADWISE_ASSIGN(
+          const auto logits,
+          classifier.outputs(batch.ids, batch.hidden, batch.executor));
       ExampleScores scores;
       for (std::size_t n = 0; n < batch.ids.size(); ++n) {
         const std::int64_t target = targets[batch.begin + n];
-        const auto loss = cross_entropy(
-            {&(*logits)(n, 0), {1, logits->extent(1)}}, {&target, {1}});
-        HEADWISE_TRY(loss);
-        scores.loss.push_back(loss->loss);
-        scores.correct.push_back(predicted_label(logits->view(), n) ==
+        HEADWISE_ASSIGN(const auto loss,
+                        cross_entropy({&logits(n, 0), {1, logits.extent(1)}},
+                                      {&target, {1}}));
+        scores.loss.push_back(loss.loss);
+        scores.correct.push_back(predicted_label(logits.view(), n) ==
                                          static_cast<std::size_t>(target)
                                      ? 1
                                      : 0);
@@ -78,17 +78,17 @@ ScoreExamples label_scores(const HookedModel& classifier,
 ScoreExamples next_token_losses(const CausalModel& model) {
   return [&](const ScoredBatch& batch) {
     return catching_out_of_memory([&]() -> Result<ExampleScores> {
-      const auto logits = model.unembed(batch.hidden, batch.executor);
-      HEADWISE_TRY(logits);
+      HEADWISE_ASSIGN(const auto logits,
+                      model.unembed(batch.hidden, batch.executor));
       ExampleScores scores;
       std::size_t row = 0;
       for (const auto& text : batch.ids) {
-        const std::size_t vocab_size = logits->extent(1);
-        const auto score = next_token_score(
-            text,
-            {logits->data() + row * vocab_size, {text.size(), vocab_size}});
-        HEADWISE_TRY(score);
-        add_score(*score, scores);
+        const std::size_t vocab_size = logits.extent(1);
+        HEADWISE_ASSIGN(
+            const auto score,
+            next_token_score(text, {logits.data() + row * vocab_size,
+                                    {text.size(), vocab_size}}));
+        add_score(score, scores);
         row += text.size();
       }
       return scores;
@@ -99,14 +99,13 @@ ScoreExamples next_token_losses(const CausalModel& model) {
 ScoreExamples output_distances(const HookedModel& model) {
   return [&](const ScoredBatch& batch) {
     return catching_out_of_memory([&]() -> Result<ExampleScores> {
-      const auto outputs =
-          model.outputs(batch.ids, batch.hidden, batch.executor);
-      HEADWISE_TRY(outputs);
-      const auto whole = model.outputs(batch.ids, batch.whole, batch.executor);
-      HEADWISE_TRY(whole);
+      HEADWISE_ASSIGN(const auto outputs,
+                      model.outputs(batch.ids, batch.hidden, batch.executor));
+      HEADWISE_ASSIGN(const auto whole,
+                      model.outputs(batch.ids, batch.whole, batch.executor));
       ExampleScores scores;
       for (std::size_t n = 0; n < batch.ids.size(); ++n) {
-        scores.loss.push_back(relative_distance(*outputs, *whole, n));
+        scores.loss.push_back(relative_distance(outputs, whole, n));
       }
       return scores;
     });

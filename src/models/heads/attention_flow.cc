@@ -180,13 +180,12 @@ Result<Tensor<double, 1>> attention_flow(TensorView<const float, 3> weights,
   return catching_out_of_memory([&]() -> Result<Tensor<double, 1>> {
     HEADWISE_TRY(check_weights(weights, token));
     const std::size_t L = weights.extent(1);
-    auto flow = Tensor<double, 1>::create({L});
-    HEADWISE_TRY(flow);
+    HEADWISE_ASSIGN(auto flow, Tensor<double, 1>::create({L}));
     const Pipes pipes(weights);
     executor.parallel_for(L, 1, [&](std::size_t begin, std::size_t end) {
       for (std::size_t to = begin; to < end; ++to) {
         Pipes unused = pipes;
-        (*flow)(to) = unused.flow(token, to);
+        flow(to) = unused.flow(token, to);
       }
     });
     return flow;

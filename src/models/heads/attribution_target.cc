@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/assign.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/projected_heads.h"
@@ -16,17 +15,16 @@ Status show(std::size_t number, const MultiHeadAttention& attention,
             const AttentionOptions& options,
             FunctionRef<Status(const GradientLayer& layer)> see) {
   const Executor& executor = *options.executor;
-  const auto heads = ProjectedHeads::of(attention, input, executor);
-  HEADWISE_TRY(heads);
-  const auto value =
-      attention.params()->w_v->forward(input, "hidden", executor);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(const auto heads,
+                  ProjectedHeads::of(attention, input, executor));
+  HEADWISE_ASSIGN(const auto value,
+                  attention.params()->w_v->forward(input, "hidden", executor));
   const std::size_t L = input.extent(1);
   const TensorView<const float, 4> values(
-      value->data(),
+      value.data(),
       {1, L, attention.config().num_heads, *attention.config().v_head_dim});
   return see({.number = number,
-              .heads = {heads->query(0, L), heads->key(0, L), values},
+              .heads = {heads.query(0, L), heads.key(0, L), values},
               .d_context = d_context,
               .options = options});
 }
@@ -41,9 +39,8 @@ GatedModel AttributionTarget::gated(const std::vector<TokenId>& text,
   model.losses = [this, text, &executor](
                      std::size_t, std::size_t,
                      HeadGateSpan gates) -> Result<std::vector<double>> {
-    const auto loss = value(text, gates, executor);
-    HEADWISE_TRY(loss);
-    return std::vector<double>{*loss};
+    HEADWISE_ASSIGN(const auto loss, value(text, gates, executor));
+    return std::vector<double>{loss};
   };
   model.gradients = [this, text, &executor](std::size_t, std::size_t,
                                             HeadGateSpan gates) {
@@ -60,9 +57,8 @@ Status AttributionTarget::visit_gradients(
     std::vector<Tensor<float, 3>> inputs;
     const auto keep = [&](std::size_t,
                           TensorView<const float, 3> hidden) -> Status {
-      auto copy = copy_of(hidden);
-      HEADWISE_TRY(copy);
-      inputs.push_back(*std::move(copy));
+      HEADWISE_ASSIGN(auto copy, copy_of(hidden));
+      inputs.push_back(std::move(copy));
       return ok();
     };
     HEADWISE_TRY(see_inputs(text, keep, executor));
@@ -87,9 +83,10 @@ Result<std::vector<GradientAttention>> AttributionTarget::gradient_attention_of(
       [&]() -> Result<std::vector<GradientAttention>> {
         std::vector<GradientAttention> layers(heads().size());
         const auto see = [&](const GradientLayer& layer) -> Status {
-          return assign(
+          HEADWISE_ASSIGN(
               layers[layer.number],
               gradient_attention(layer.heads, layer.d_context, layer.options));
+          return ok();
         };
         HEADWISE_TRY(visit_gradients(text, see, executor));
         return layers;

@@ -31,8 +31,7 @@ Status run_batches(
     }
     return ok();
   }
-  const auto alone = Executor::with_threads(1);
-  HEADWISE_TRY(alone);
+  HEADWISE_ASSIGN(const auto alone, Executor::with_threads(1));
   std::vector<Status> done(count, ok());
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
@@ -44,7 +43,7 @@ Status run_batches(
       if (n >= count) {
         return;
       }
-      done[n] = body(n, *alone);
+      done[n] = body(n, alone);
       if (!done[n]) {
         failed = true;
       }

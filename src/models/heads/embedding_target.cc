@@ -31,10 +31,10 @@ Result<std::vector<float>> embedding_of(const SentenceEncoder& encoder,
                                         bool normalize, HeadGateSpan gates,
                                         const Executor& executor) {
   HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
-  const auto done = encoder.encoder().forward(
-      {text}, {.head_gates = gates, .executor = &executor});
-  HEADWISE_TRY(done);
-  return pooled(encoder, done->hidden, normalize);
+  HEADWISE_ASSIGN(const auto done,
+                  encoder.encoder().forward(
+                      {text}, {.head_gates = gates, .executor = &executor}));
+  return pooled(encoder, done.hidden, normalize);
 }
 
 double embedding_dot(std::span<const float> x, std::span<const float> y) {
@@ -60,15 +60,14 @@ Result<EmbeddingTarget> EmbeddingTarget::label(const SentenceEncoder& encoder,
                          ErrorCode::out_of_range);
     }
     if (!label) {
-      const auto embedding = embedding_of(
-          encoder, text, encoder.settings().normalize, {}, executor);
-      HEADWISE_TRY(embedding);
-      const auto logits =
-          probe.logits({embedding->data(), {1, embedding->size()}});
-      HEADWISE_TRY(logits);
+      HEADWISE_ASSIGN(const auto embedding,
+                      embedding_of(encoder, text, encoder.settings().normalize,
+                                   {}, executor));
+      HEADWISE_ASSIGN(const auto logits,
+                      probe.logits({embedding.data(), {1, embedding.size()}}));
       HEADWISE_TRY(check_finite_outputs(
-          kEmbeddingTarget, "model", logits->elements(), ErrorCode::bad_data));
-      label = predicted_label(*logits, 0);
+          kEmbeddingTarget, "model", logits.elements(), ErrorCode::bad_data));
+      label = predicted_label(logits, 0);
     }
     const auto weight = probe.linear().weight();
     std::vector<float> direction(weight.extent(1));
@@ -85,16 +84,16 @@ Result<EmbeddingTarget> EmbeddingTarget::length(
     const SentenceEncoder& encoder, const std::vector<TokenId>& text,
     const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<EmbeddingTarget> {
-    auto direction =
-        embedding_of(encoder, text, /*normalize=*/false, {}, executor);
-    HEADWISE_TRY(direction);
-    HEADWISE_TRY(check_finite_outputs(kEmbeddingTarget, "model", *direction,
+    HEADWISE_ASSIGN(
+        auto direction,
+        embedding_of(encoder, text, /*normalize=*/false, {}, executor));
+    HEADWISE_TRY(check_finite_outputs(kEmbeddingTarget, "model", direction,
                                       ErrorCode::bad_data));
-    const double norm = std::sqrt(embedding_dot(*direction, *direction));
-    for (float& x : *direction) {
+    const double norm = std::sqrt(embedding_dot(direction, direction));
+    for (float& x : direction) {
       x = static_cast<float>(static_cast<double>(x) / norm);
     }
-    return EmbeddingTarget(encoder, *std::move(direction), 0, std::nullopt);
+    return EmbeddingTarget(encoder, std::move(direction), 0, std::nullopt);
   });
 }
 
@@ -123,10 +122,10 @@ Result<double> EmbeddingTarget::value(const std::vector<TokenId>& text,
                                       HeadGateSpan gates,
                                       const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<double> {
-    const auto embedding =
-        embedding_of(*encoder_, text, normalizes(), gates, executor);
-    HEADWISE_TRY(embedding);
-    return embedding_dot(direction_, *embedding) + bias_;
+    HEADWISE_ASSIGN(
+        const auto embedding,
+        embedding_of(*encoder_, text, normalizes(), gates, executor));
+    return embedding_dot(direction_, embedding) + bias_;
   });
 }
 
@@ -136,20 +135,21 @@ Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::differentiate(
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
     HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
     const BertEncoder& encoder = encoder_->encoder();
-    auto saved = encoder.forward_for_backward(
-        {text}, {.head_gates = gates, .hooks = hooks, .executor = &executor});
-    HEADWISE_TRY(saved);
-    const auto hidden = saved->hidden();
-    auto d_hidden = Tensor<float, 2>::create_unset(hidden.extents());
-    HEADWISE_TRY(d_hidden);
+    HEADWISE_ASSIGN(auto saved, encoder.forward_for_backward(
+                                    {text}, {.head_gates = gates,
+                                             .hooks = hooks,
+                                             .executor = &executor}));
+    const auto hidden = saved.hidden();
+    HEADWISE_ASSIGN(auto d_hidden,
+                    Tensor<float, 2>::create_unset(hidden.extents()));
     {
       const FloatEnvironment environment;
       pool_backward(hidden, encoder_->settings().pooling, normalizes(),
-                    direction_, *d_hidden);
+                    direction_, d_hidden);
     }
-    auto gradients = encoder.backward(*saved, *d_hidden, BertWanted::gates);
-    HEADWISE_TRY(gradients);
-    return std::move(gradients->head_gates);
+    HEADWISE_ASSIGN(auto gradients,
+                    encoder.backward(saved, d_hidden, BertWanted::gates));
+    return std::move(gradients.head_gates);
   });
 }
 

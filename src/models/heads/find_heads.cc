@@ -26,14 +26,16 @@ Result<std::vector<ScoresByText>> scores_of(const TextModel& model,
   std::vector<ScoresByText> scores(heads.size(),
                                    ScoresByText(texts.size(), kNoScore));
   const auto see = [&](const TextLayer& at) -> Status {
-    const auto separators = separators_in(model, texts[at.text]);
-    HEADWISE_TRY(separators);
-    const auto of_layer = pattern_scores(
-        pattern, {.ids = texts[at.text], .separators = separators->elements()},
-        at.query, at.key, model.shape().causal, at.executor);
-    HEADWISE_TRY(of_layer);
-    for (std::size_t h = 0; h < of_layer->size(); ++h) {
-      scores[heads.first_of(at.layer) + h][at.text] = (*of_layer)[h];
+    HEADWISE_ASSIGN(const auto separators,
+                    separators_in(model, texts[at.text]));
+    HEADWISE_ASSIGN(
+        const auto of_layer,
+        pattern_scores(
+            pattern,
+            {.ids = texts[at.text], .separators = separators.elements()},
+            at.query, at.key, model.shape().causal, at.executor));
+    for (std::size_t h = 0; h < of_layer.size(); ++h) {
+      scores[heads.first_of(at.layer) + h][at.text] = of_layer[h];
     }
     return ok();
   };
@@ -47,11 +49,11 @@ Result<std::vector<ScoresByText>> positional_scores_of(
   std::vector<std::vector<OffsetProfile>> profiles(
       heads.size(), std::vector<OffsetProfile>(texts.size()));
   const auto see = [&](const TextLayer& at) -> Status {
-    const auto of_layer =
-        offset_profiles(at.query, at.key, model.shape().causal, at.executor);
-    HEADWISE_TRY(of_layer);
-    for (std::size_t h = 0; h < of_layer->size(); ++h) {
-      profiles[heads.first_of(at.layer) + h][at.text] = (*of_layer)[h];
+    HEADWISE_ASSIGN(
+        const auto of_layer,
+        offset_profiles(at.query, at.key, model.shape().causal, at.executor));
+    for (std::size_t h = 0; h < of_layer.size(); ++h) {
+      profiles[heads.first_of(at.layer) + h][at.text] = of_layer[h];
     }
     return ok();
   };
@@ -72,10 +74,9 @@ Result<MeanInterval> uniform_of(const TextModel& model,
     if (ids.empty()) {
       continue;
     }
-    const auto separators = separators_in(model, ids);
-    HEADWISE_TRY(separators);
+    HEADWISE_ASSIGN(const auto separators, separators_in(model, ids));
     scores.push_back(uniform_score(
-        pattern, {.ids = ids, .separators = separators->elements()},
+        pattern, {.ids = ids, .separators = separators.elements()},
         model.shape().causal));
   }
   if (pattern == HeadPattern::positional && scores.size() < 2) {
@@ -100,19 +101,18 @@ MeanInterval mean_of(HeadPattern pattern, const ScoresByText& scores) {
 Result<FoundHeads> find_heads(const TextModel& model, const RaggedTokens& texts,
                               HeadPattern pattern, const TextsPass& pass) try {
   const NumberedHeads heads(model, pass.layers);
-  const auto scores = pattern == HeadPattern::positional
-                          ? positional_scores_of(model, texts, heads, pass)
-                          : scores_of(model, texts, heads, pattern, pass);
-  HEADWISE_TRY(scores);
-  const auto uniform = uniform_of(model, texts, pattern);
-  HEADWISE_TRY(uniform);
+  HEADWISE_ASSIGN(const auto scores,
+                  pattern == HeadPattern::positional
+                      ? positional_scores_of(model, texts, heads, pass)
+                      : scores_of(model, texts, heads, pattern, pass));
+  HEADWISE_ASSIGN(const auto uniform, uniform_of(model, texts, pattern));
   FoundHeads found;
-  found.uniform = uniform->mean;
-  found.texts = uniform->count;
+  found.uniform = uniform.mean;
+  found.texts = uniform.count;
   found.left_out = texts.size() - found.texts;
   for (std::size_t n = 0; n < heads.size(); ++n) {
     const auto [layer, head] = heads[n];
-    found.heads.push_back({layer, head, mean_of(pattern, (*scores)[n])});
+    found.heads.push_back({layer, head, mean_of(pattern, scores[n])});
   }
   std::ranges::stable_sort(
       found.heads, std::ranges::greater(), [](const FoundHead& of) {

@@ -32,14 +32,14 @@ struct OwnHeads {
 Result<Tensor<float, 4>> repeated(TensorView<const float, 4> heads,
                                   const AttentionShape& shape) {
   const auto [B, L, Hkv, D] = heads.extents();
-  auto all = Tensor<float, 4>::create_unset({B, L, shape.Hq, D});
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(auto all,
+                  Tensor<float, 4>::create_unset({B, L, shape.Hq, D}));
   for (std::size_t h = 0; h < shape.Hq; ++h) {
     const std::size_t g = shape.kv_head(h);
     for (std::size_t b = 0; b < B; ++b) {
       for (std::size_t l = 0; l < L; ++l) {
         for (std::size_t d = 0; d < D; ++d) {
-          (*all)(b, l, h, d) = heads(b, l, g, d);
+          all(b, l, h, d) = heads(b, l, g, d);
         }
       }
     }
@@ -57,14 +57,13 @@ Result<AttentionShape> checked_shape(
     return value_error(kGradientAttention, "added_keys", "given", "none",
                        ErrorCode::unsupported);
   }
-  const auto spec =
-      spec_of(kGradientAttention, heads, options, operation_options);
-  HEADWISE_TRY(spec);
+  HEADWISE_ASSIGN(const auto spec, spec_of(kGradientAttention, heads, options,
+                                           operation_options));
   const auto [B, Lq, Hq, D] = heads.query.extents();
   HEADWISE_TRY(check_shape(kGradientAttention, "d_context", d_context,
                            "(B, Lq, Hq, Dv)",
-                           Extents<4>{B, Lq, Hq, spec->shape.Dv}));
-  return spec->shape;
+                           Extents<4>{B, Lq, Hq, spec.shape.Dv}));
+  return spec.shape;
 }
 
 Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
@@ -102,22 +101,20 @@ Result<Tensor<float, 4>> d_values(const AttentionInputsOf<float>& heads,
                                   const AttentionOptions& options,
                                   const OperationOptions& operation_options) {
   const auto [B, Lq, H, Dv] = d_context.extents();
-  auto context = Tensor<float, 4>::create_unset({B, Lq, H, Dv});
-  auto rows = Tensor<float, 4>::create_unset({B, H, Lq, 2});
-  auto d_value = Tensor<float, 4>::create_unset(heads.value.extents());
-  HEADWISE_TRY(context);
-  HEADWISE_TRY(rows);
-  HEADWISE_TRY(d_value);
+  HEADWISE_ASSIGN(auto context, Tensor<float, 4>::create_unset({B, Lq, H, Dv}));
+  HEADWISE_ASSIGN(auto rows, Tensor<float, 4>::create_unset({B, H, Lq, 2}));
+  HEADWISE_ASSIGN(auto d_value,
+                  Tensor<float, 4>::create_unset(heads.value.extents()));
   HEADWISE_TRY(attention(heads.query, heads.key, heads.value,
-                         {.output = *context, .softmax_rows = *rows}, options,
+                         {.output = context, .softmax_rows = rows}, options,
                          operation_options));
   HEADWISE_TRY(attention_backward({.query = heads.query,
                                    .key = heads.key,
                                    .value = heads.value,
-                                   .output = *context,
-                                   .softmax_rows = *rows,
+                                   .output = context,
+                                   .softmax_rows = rows,
                                    .d_output = d_context},
-                                  {.value = *d_value}, options,
+                                  {.value = d_value}, options,
                                   operation_options));
   return d_value;
 }
@@ -127,25 +124,23 @@ Result<GradientAttention> sums_of_batch(
     const AttentionInputsOf<float>& heads, TensorView<const float, 4> d_context,
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
-  const auto d_value = d_values(heads, d_context, options, operation_options);
-  HEADWISE_TRY(d_value);
+  HEADWISE_ASSIGN(const auto d_value,
+                  d_values(heads, d_context, options, operation_options));
   const auto [B, Lkv, H, Dv] = heads.value.extents();
-  auto columns = Tensor<float, 3>::create({B, H, Lkv});
-  auto totals = Tensor<double, 2>::create({B, H});
-  HEADWISE_TRY(columns);
-  HEADWISE_TRY(totals);
+  HEADWISE_ASSIGN(auto columns, Tensor<float, 3>::create({B, H, Lkv}));
+  HEADWISE_ASSIGN(auto totals, Tensor<double, 2>::create({B, H}));
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t j = 0; j < Lkv; ++j) {
-        const bool reached = head_dot(*d_value, *d_value, b, j, h) != 0;
+        const bool reached = head_dot(d_value, d_value, b, j, h) != 0;
         const double sum =
-            reached ? head_dot(heads.value, *d_value, b, j, h) : 0;
-        (*columns)(b, h, j) = static_cast<float>(sum);
-        (*totals)(b, h) += sum;
+            reached ? head_dot(heads.value, d_value, b, j, h) : 0;
+        columns(b, h, j) = static_cast<float>(sum);
+        totals(b, h) += sum;
       }
     }
   }
-  return GradientAttention{*std::move(columns), *std::move(totals)};
+  return GradientAttention{std::move(columns), std::move(totals)};
 }
 
 // The products of a query and every key of a head.
@@ -237,37 +232,36 @@ Result<GradientAttention> gradient_attention(
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<GradientAttention> {
-    const auto shape =
-        checked_shape(heads, d_context.extents(), options, operation_options);
-    HEADWISE_TRY(shape);
-    const auto own = own_heads(heads, *shape, operation_options);
-    HEADWISE_TRY(own);
+    HEADWISE_ASSIGN(
+        const auto shape,
+        checked_shape(heads, d_context.extents(), options, operation_options));
+    HEADWISE_ASSIGN(const auto own, own_heads(heads, shape, operation_options));
     if (!options.offsets.ragged()) {
-      return sums_of_batch(own->heads, d_context, options,
-                           own->operation_options);
+      return sums_of_batch(own.heads, d_context, options,
+                           own.operation_options);
     }
     const std::size_t H = heads.query.extent(2);
-    auto columns = Tensor<float, 3>::create({1, H, heads.key.extent(1)});
-    auto totals =
-        Tensor<double, 2>::create({options.offsets.query.extent(0) - 1, H});
-    HEADWISE_TRY(columns);
-    HEADWISE_TRY(totals);
+    HEADWISE_ASSIGN(auto columns,
+                    Tensor<float, 3>::create({1, H, heads.key.extent(1)}));
+    HEADWISE_ASSIGN(auto totals, Tensor<double, 2>::create(
+                                     {options.offsets.query.extent(0) - 1, H}));
     const auto take = [&](const OneSequence& one) -> Status {
-      const auto sums = sums_of_batch(
-          one.heads, rows_of(d_context, one.place.first_query, one.place.Lq),
-          one.options, one.operation_options);
-      HEADWISE_TRY(sums);
+      HEADWISE_ASSIGN(
+          const auto sums,
+          sums_of_batch(one.heads,
+                        rows_of(d_context, one.place.first_query, one.place.Lq),
+                        one.options, one.operation_options));
       for (std::size_t h = 0; h < H; ++h) {
         for (std::size_t j = 0; j < one.place.Lkv; ++j) {
-          (*columns)(0, h, one.place.first_key + j) = sums->columns(0, h, j);
+          columns(0, h, one.place.first_key + j) = sums.columns(0, h, j);
         }
-        (*totals)(one.number, h) = sums->totals(0, h);
+        totals(one.number, h) = sums.totals(0, h);
       }
       return ok();
     };
-    HEADWISE_TRY(for_each_sequence(kGradientAttention, own->heads, options,
-                                   own->operation_options, take));
-    return GradientAttention{*std::move(columns), *std::move(totals)};
+    HEADWISE_TRY(for_each_sequence(kGradientAttention, own.heads, options,
+                                   own.operation_options, take));
+    return GradientAttention{std::move(columns), std::move(totals)};
   });
 }
 
@@ -276,15 +270,15 @@ Result<Tensor<float, 4>> gradient_attention_map(
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 4>> {
-    const auto shape =
-        checked_shape(heads, d_context.extents(), options, operation_options);
-    HEADWISE_TRY(shape);
-    auto map = Tensor<float, 4>::create(
-        {shape->B, shape->Hq, map_size(shape->Lq), map_size(shape->Lkv)});
-    HEADWISE_TRY(map);
+    HEADWISE_ASSIGN(
+        const auto shape,
+        checked_shape(heads, d_context.extents(), options, operation_options));
+    HEADWISE_ASSIGN(auto map, Tensor<float, 4>::create({shape.B, shape.Hq,
+                                                        map_size(shape.Lq),
+                                                        map_size(shape.Lkv)}));
     if (!options.offsets.ragged()) {
       HEADWISE_TRY(
-          map_of_batch(heads, d_context, options, operation_options, 0, *map));
+          map_of_batch(heads, d_context, options, operation_options, 0, map));
       return map;
     }
     HEADWISE_TRY(for_each_sequence(
@@ -293,7 +287,7 @@ Result<Tensor<float, 4>> gradient_attention_map(
           return map_of_batch(
               one.heads,
               rows_of(d_context, one.place.first_query, one.place.Lq),
-              one.options, one.operation_options, one.number, *map);
+              one.options, one.operation_options, one.number, map);
         }));
     return map;
   });

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "kernels/gemm.h"
@@ -19,21 +18,21 @@ Result<Linear> columns_of(const Linear& linear, std::size_t first,
                           std::size_t count) {
   constexpr std::size_t kLanes = kernels::kStripFeatures;
   if (linear.keeps_params()) {
-    auto weight = copy_of(part_along(1, linear.weight(), {first, count}));
-    HEADWISE_TRY(weight);
-    return Linear::from_params(*std::move(weight));
+    HEADWISE_ASSIGN(auto weight,
+                    copy_of(part_along(1, linear.weight(), {first, count})));
+    return Linear::from_params(std::move(weight));
   }
-  auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
-  HEADWISE_TRY(weight);
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create_unset(
+                                   {linear.out_features(), count}));
   const std::size_t strip = kernels::strip_size(linear.in_features());
   const float* const packed = linear.packed().data();
   for (std::size_t out = 0; out < linear.out_features(); ++out) {
     const float* const rows = packed + out / kLanes * strip + out % kLanes;
     for (std::size_t n = 0; n < count; ++n) {
-      (*weight)(out, n) = rows[(1 + first + n) * kLanes];
+      weight(out, n) = rows[(1 + first + n) * kLanes];
     }
   }
-  return Linear::from_params(*std::move(weight));
+  return Linear::from_params(std::move(weight));
 }
 
 // The upper triangle R with R^T R = W^T W, row by row. Where the rank of
@@ -81,12 +80,10 @@ Result<HeadValues> HeadValues::create(std::string_view operation,
   HeadValues values;
   values.num_heads_ = config.num_heads;
   values.num_kv_heads_ = *config.num_kv_heads;
-  HEADWISE_TRY(
-      assign(values.groups_, HeadGroups::create(config.kv_group_sizes)));
+  HEADWISE_ASSIGN(values.groups_, HeadGroups::create(config.kv_group_sizes));
   for (std::size_t h = 0; params->w_o && h < config.num_heads; ++h) {
-    auto part = columns_of(*params->w_o, h * Dv, Dv);
-    HEADWISE_TRY(part);
-    values.parts_.push_back(*std::move(part));
+    HEADWISE_ASSIGN(auto part, columns_of(*params->w_o, h * Dv, Dv));
+    values.parts_.push_back(std::move(part));
   }
   return values;
 }
@@ -97,11 +94,10 @@ Status HeadValues::keep_norms_only() {
     if (part.out_features() <= Dv) {
       continue;
     }
-    auto factor = Tensor<float, 2>::create_unset({Dv, Dv});
-    HEADWISE_TRY(factor);
-    std::ranges::transform(cholesky_factor(part.weight()), factor->data(),
+    HEADWISE_ASSIGN(auto factor, Tensor<float, 2>::create_unset({Dv, Dv}));
+    std::ranges::transform(cholesky_factor(part.weight()), factor.data(),
                            [](double x) { return static_cast<float>(x); });
-    HEADWISE_TRY(assign(part, Linear::from_params(*std::move(factor))));
+    HEADWISE_ASSIGN(part, Linear::from_params(std::move(factor)));
   }
   return ok();
 }

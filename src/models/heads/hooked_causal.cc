@@ -36,11 +36,11 @@ Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
 
 Result<Tensor<float, 2>> rows_of_tokens(TensorView<const float, 2> x,
                                         const std::vector<std::size_t>& rows) {
-  auto taken = Tensor<float, 2>::create_unset({rows.size(), x.extent(1)});
-  HEADWISE_TRY(taken);
+  HEADWISE_ASSIGN(auto taken,
+                  Tensor<float, 2>::create_unset({rows.size(), x.extent(1)}));
   for (std::size_t n = 0; n < rows.size(); ++n) {
     for (std::size_t e = 0; e < x.extent(1); ++e) {
-      (*taken)(n, e) = x(rows[n], e);
+      taken(n, e) = x(rows[n], e);
     }
   }
   return taken;
@@ -65,32 +65,27 @@ class HookedCausal final : public HookedModel {
                                    TensorView<const float, 2> hidden,
                                    const Executor* executor) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-      const auto rows = last_rows(ids);
-      HEADWISE_TRY(rows);
-      const auto last = rows_of_tokens(hidden, *rows);
-      HEADWISE_TRY(last);
-      return model_.unembed(last->view(), executor);
+      HEADWISE_ASSIGN(const auto rows, last_rows(ids));
+      HEADWISE_ASSIGN(const auto last, rows_of_tokens(hidden, rows));
+      return model_.unembed(last.view(), executor);
     });
   }
 
   Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
-      const auto rows = last_rows(ids);
-      HEADWISE_TRY(rows);
-      auto saved = model_.forward_for_backward(ids, causal_options_of(pass));
-      HEADWISE_TRY(saved);
-      const auto logits = rows_of_tokens(saved->logits(), *rows);
-      HEADWISE_TRY(logits);
-      const auto d = d_outputs(*logits);
-      HEADWISE_TRY(d);
-      auto d_logits = Tensor<float, 2>::create(saved->logits().extents());
-      HEADWISE_TRY(d_logits);
-      for (std::size_t n = 0; n < rows->size(); ++n) {
-        std::copy_n(&(*d)(n, 0), d->extent(1), &(*d_logits)((*rows)[n], 0));
+      HEADWISE_ASSIGN(const auto rows, last_rows(ids));
+      HEADWISE_ASSIGN(auto saved, model_.forward_for_backward(
+                                      ids, causal_options_of(pass)));
+      HEADWISE_ASSIGN(const auto logits, rows_of_tokens(saved.logits(), rows));
+      HEADWISE_ASSIGN(const auto d, d_outputs(logits));
+      HEADWISE_ASSIGN(auto d_logits,
+                      Tensor<float, 2>::create(saved.logits().extents()));
+      for (std::size_t n = 0; n < rows.size(); ++n) {
+        std::copy_n(&d(n, 0), d.extent(1), &d_logits(rows[n], 0));
       }
       const auto gradients =
-          model_.backward(*saved, *d_logits, BertWanted::gates);
+          model_.backward(saved, d_logits, BertWanted::gates);
       return gradients ? ok() : Status(gradients.error());
     });
   }

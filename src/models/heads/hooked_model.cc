@@ -35,18 +35,18 @@ class HookedSentences final : public HookedModel {
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const HookedPass& pass) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-      auto result = encoder_.encoder().forward(ids, bert_options_of(pass));
-      HEADWISE_TRY(result);
-      return std::move(result->hidden);
+      HEADWISE_ASSIGN(auto result,
+                      encoder_.encoder().forward(ids, bert_options_of(pass)));
+      return std::move(result.hidden);
     });
   }
 
   Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
                                    TensorView<const float, 2> hidden,
                                    const Executor*) const override {
-    auto embeddings =
-        Tensor<float, 2>::create_unset({ids.size(), encoder_.embedding_size()});
-    HEADWISE_TRY(embeddings);
+    HEADWISE_ASSIGN(auto embeddings,
+                    Tensor<float, 2>::create_unset(
+                        {ids.size(), encoder_.embedding_size()}));
     const ModelSettings& settings = encoder_.settings();
     std::size_t row = 0;
     for (std::size_t n = 0; n < ids.size(); ++n) {
@@ -59,32 +59,28 @@ class HookedSentences final : public HookedModel {
             {ids[n].size(), hidden.extent(1)},
             hidden.strides()},
            settings.pooling, settings.normalize,
-           {&(*embeddings)(n, 0), embeddings->extent(1)});
+           {&embeddings(n, 0), embeddings.extent(1)});
       row += ids[n].size();
     }
-    return outputs_of(*std::move(embeddings));
+    return outputs_of(std::move(embeddings));
   }
 
   Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
-      auto saved = encoder_.forward_for_backward(ids, bert_options_of(pass));
-      HEADWISE_TRY(saved);
-      auto embeddings = saved->embeddings.clone();
-      HEADWISE_TRY(embeddings);
-      const auto outputs = outputs_of(*std::move(embeddings));
-      HEADWISE_TRY(outputs);
-      auto d = d_outputs(*outputs);
-      HEADWISE_TRY(d);
+      HEADWISE_ASSIGN(auto saved, encoder_.forward_for_backward(
+                                      ids, bert_options_of(pass)));
+      HEADWISE_ASSIGN(auto embeddings, saved.embeddings.clone());
+      HEADWISE_ASSIGN(const auto outputs, outputs_of(std::move(embeddings)));
+      HEADWISE_ASSIGN(auto d, d_outputs(outputs));
       if (probe_ != nullptr) {
-        const auto [sequences, labels] = d->extents();
+        const auto [sequences, labels] = d.extents();
         const auto d_logits =
-            std::move(*d).with_extents<3>({1, sequences, labels});
-        auto back = probe_->linear().backward_input(d_logits);
-        HEADWISE_TRY(back);
-        *d = std::move(*back).without_batch();
+            std::move(d).with_extents<3>({1, sequences, labels});
+        HEADWISE_ASSIGN(auto back, probe_->linear().backward_input(d_logits));
+        d = std::move(back).without_batch();
       }
-      const auto gradients = encoder_.backward(*saved, *d, BertWanted::gates);
+      const auto gradients = encoder_.backward(saved, d, BertWanted::gates);
       return gradients ? ok() : Status(gradients.error());
     });
   }

@@ -58,12 +58,12 @@ Status add_integrals(const GatedModel& model, std::size_t example,
     for (const Point& point : kRule) {
       const double t = (static_cast<double>(panel) + (1 + point.at) / 2) / n;
       set_gates(static_cast<float>(t));
-      const auto gradients = model.gradients(example, example + 1, gates);
-      HEADWISE_TRY(gradients);
+      HEADWISE_ASSIGN(const auto gradients,
+                      model.gradients(example, example + 1, gates));
       for (std::size_t l = begin; l < end; ++l) {
         for (std::size_t h = 0; h < parts[l].size(); ++h) {
-          parts[l][h] += point.weight / (2 * n) *
-                         static_cast<double>((*gradients)[l](0, h));
+          parts[l][h] +=
+              point.weight / (2 * n) * static_cast<double>(gradients[l](0, h));
         }
       }
     }
@@ -82,10 +82,9 @@ Result<std::vector<std::vector<double>>> integrated_gates(
     Gates gates;
     Parts parts;
     for (const auto& heads : model.heads) {
-      auto ones = Tensor<float, 1>::create({heads.size()});
-      HEADWISE_TRY(ones);
-      std::ranges::fill(ones->elements(), 1.0f);
-      gates.push_back(*std::move(ones));
+      HEADWISE_ASSIGN(auto ones, Tensor<float, 1>::create({heads.size()}));
+      std::ranges::fill(ones.elements(), 1.0f);
+      gates.push_back(std::move(ones));
       parts.emplace_back(heads.size());
     }
     const std::size_t layers = parts.size();

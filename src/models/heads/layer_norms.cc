@@ -54,15 +54,15 @@ Result<Products> Products::create(const HeadValues& values,
   Products made;
   made.heads_ = values.num_heads();
   const std::size_t H = made.heads_;
-  auto products = Tensor<double, 3>::create_unset({B, H * (H + 1) / 2, Lkv});
-  HEADWISE_TRY(products);
+  HEADWISE_ASSIGN(auto products,
+                  Tensor<double, 3>::create_unset({B, H * (H + 1) / 2, Lkv}));
   for (std::size_t first = 0; first < Lkv; first += kKeys) {
     const std::size_t count = std::min(kKeys, Lkv - first);
     std::vector<Tensor<float, 3>> f;
     for (std::size_t h = 0; h < H; ++h) {
-      auto of_head = values.of(h, value, first, count, executor);
-      HEADWISE_TRY(of_head);
-      f.push_back(*std::move(of_head));
+      HEADWISE_ASSIGN(auto of_head,
+                      values.of(h, value, first, count, executor));
+      f.push_back(std::move(of_head));
     }
     executor.parallel_for(
         H == 0 ? 0 : B * count, 1, [&](std::size_t begin, std::size_t end) {
@@ -72,7 +72,7 @@ Result<Products> Products::create(const HeadValues& values,
             std::size_t pair = 0;
             for (std::size_t h = 0; h < H; ++h) {
               for (std::size_t g = 0; g <= h; ++g) {
-                (*products)(row / count, pair++, j) =
+                products(row / count, pair++, j) =
                     feature_dot(f[h].data() + row * features,
                                 f[g].data() + row * features, features);
               }
@@ -80,7 +80,7 @@ Result<Products> Products::create(const HeadValues& values,
           }
         });
   }
-  made.products_ = *std::move(products);
+  made.products_ = std::move(products);
   return made;
 }
 
@@ -150,15 +150,14 @@ class NormSums {
 
   Result<LayerNorms> means() const {
     const std::size_t B = sums_.size();
-    auto columns = Tensor<float, 2>::create({B, Lkv_});
-    auto map = Tensor<float, 3>::create({B, map_size(Lq_), map_size(Lkv_)});
-    HEADWISE_TRY(columns);
-    HEADWISE_TRY(map);
+    HEADWISE_ASSIGN(auto columns, Tensor<float, 2>::create({B, Lkv_}));
+    HEADWISE_ASSIGN(
+        auto map, Tensor<float, 3>::create({B, map_size(Lq_), map_size(Lkv_)}));
     for (std::size_t b = 0; b < B; ++b) {
-      sums_[b].column_means(queries_[b], columns->data() + b * Lkv_);
-      sums_[b].map_means(map->data() + b * map_size(Lq_) * map_size(Lkv_));
+      sums_[b].column_means(queries_[b], columns.data() + b * Lkv_);
+      sums_[b].map_means(map.data() + b * map_size(Lq_) * map_size(Lkv_));
     }
-    return LayerNorms{*std::move(columns), *std::move(map)};
+    return LayerNorms{std::move(columns), std::move(map)};
   }
 
  private:
@@ -177,10 +176,9 @@ Result<LayerNorms> norms_of_batch(const HeadValues& values,
                                   const OperationOptions& operation_options) {
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
-  const auto products = Products::create(values, heads.value, executor);
-  HEADWISE_TRY(products);
-  NormSums sums(*products, heads.query.extents(), heads.key.extent(1),
-                executor);
+  HEADWISE_ASSIGN(const auto products,
+                  Products::create(values, heads.value, executor));
+  NormSums sums(products, heads.query.extents(), heads.key.extent(1), executor);
   HEADWISE_TRY(for_weight_rows(
       heads.query, heads.key, options, operation_options,
       [&](std::size_t first, TensorView<const float, 4> weights) {
@@ -203,32 +201,31 @@ Result<LayerNorms> norms_of_ragged(const HeadValues& values,
     return static_cast<std::size_t>(most);
   };
   std::vector<LayerNorms> parts;
-  auto columns = Tensor<float, 2>::create({1, heads.key.extent(1)});
-  HEADWISE_TRY(columns);
+  HEADWISE_ASSIGN(auto columns,
+                  Tensor<float, 2>::create({1, heads.key.extent(1)}));
   const auto take = [&](const OneSequence& one) -> Status {
-    auto norms =
-        norms_of_batch(values, one.heads, one.options, one.operation_options);
-    HEADWISE_TRY(norms);
-    std::ranges::copy(norms->columns.elements(),
-                      columns->data() + one.place.first_key);
-    parts.push_back(*std::move(norms));
+    HEADWISE_ASSIGN(auto norms, norms_of_batch(values, one.heads, one.options,
+                                               one.operation_options));
+    std::ranges::copy(norms.columns.elements(),
+                      columns.data() + one.place.first_key);
+    parts.push_back(std::move(norms));
     return ok();
   };
   HEADWISE_TRY(
       for_each_sequence(kLayerNorms, heads, options, operation_options, take));
-  auto map = Tensor<float, 3>::create({parts.size(),
-                                       map_size(longest(options.offsets.query)),
-                                       map_size(longest(options.offsets.key))});
-  HEADWISE_TRY(map);
+  HEADWISE_ASSIGN(auto map,
+                  Tensor<float, 3>::create(
+                      {parts.size(), map_size(longest(options.offsets.query)),
+                       map_size(longest(options.offsets.key))}));
   for (std::size_t b = 0; b < parts.size(); ++b) {
     const Tensor<float, 3>& own = parts[b].map;
     for (std::size_t r = 0; r < own.extent(1); ++r) {
       for (std::size_t c = 0; c < own.extent(2); ++c) {
-        (*map)(b, r, c) = own(0, r, c);
+        map(b, r, c) = own(0, r, c);
       }
     }
   }
-  return LayerNorms{*std::move(columns), *std::move(map)};
+  return LayerNorms{std::move(columns), std::move(map)};
 }
 
 }  // namespace
@@ -237,14 +234,14 @@ Result<LayerNorms> layer_norms(const MultiHeadAttention& layer,
                                const AttentionInputsOf<float>& heads,
                                const AttentionOptions& options) {
   return catching_out_of_memory([&]() -> Result<LayerNorms> {
-    const auto values =
-        HeadValues::create(kLayerNorms, layer, heads.value.extents());
-    HEADWISE_TRY(values);
+    HEADWISE_ASSIGN(
+        const auto values,
+        HeadValues::create(kLayerNorms, layer, heads.value.extents()));
     const OperationOptions of_layer =
-        operation_options_of(layer.config(), *layer.params(), values->groups());
+        operation_options_of(layer.config(), *layer.params(), values.groups());
     return options.offsets.ragged()
-               ? norms_of_ragged(*values, heads, options, of_layer)
-               : norms_of_batch(*values, heads, options, of_layer);
+               ? norms_of_ragged(values, heads, options, of_layer)
+               : norms_of_batch(values, heads, options, of_layer);
   });
 }
 

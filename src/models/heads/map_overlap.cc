@@ -48,11 +48,10 @@ class MapTile {
       if (layer.query.extent(2) == 0) {
         continue;
       }
-      auto weights =
+      HEADWISE_ASSIGN(
+          weights_[n],
           weights_of_queries(layer.query, layer.key, maps_.causal, first, count,
-                             executor_, std::move(weights_[n]));
-      HEADWISE_TRY(weights);
-      weights_[n] = *std::move(weights);
+                             executor_, std::move(weights_[n])));
       HEADWISE_TRY(check_numbers(name, n));
     }
     return ok();
@@ -142,8 +141,8 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
                                        const ComparedMaps& b,
                                        const Executor* executor) try {
   const Executor& run = executor ? *executor : Executor::default_executor();
-  auto sums = Tensor<double, 2>::create({heads_of(a), heads_of(b)});
-  HEADWISE_TRY(sums);
+  HEADWISE_ASSIGN(auto sums,
+                  Tensor<double, 2>::create({heads_of(a), heads_of(b)}));
   const auto layers = a.layers.empty() ? b.layers : a.layers;
   const std::size_t tokens =
       layers.empty() ? 0 : layers.front().query.extent(1);
@@ -151,14 +150,14 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
   HEADWISE_TRY(check_tokens(b, "b", tokens));
   MapTile tile_a(a, run);
   MapTile tile_b(b, run);
-  for (std::size_t first = 0; sums->size() != 0 && first < tokens;
+  for (std::size_t first = 0; sums.size() != 0 && first < tokens;
        first += kTileQueries) {
     const std::size_t rows = std::min(kTileQueries, tokens - first);
     HEADWISE_TRY(tile_a.compute("a", first, rows));
     HEADWISE_TRY(tile_b.compute("b", first, rows));
-    add_overlap_rows(tile_a, tile_b, rows, tokens, run, *sums);
+    add_overlap_rows(tile_a, tile_b, rows, tokens, run, sums);
   }
-  for (double& sum : sums->elements()) {
+  for (double& sum : sums.elements()) {
     // Weights of a row add up to 1 but for rounding.
     sum = std::min(1.0, sum / static_cast<double>(tokens));
   }

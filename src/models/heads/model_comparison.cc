@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
@@ -81,24 +80,23 @@ Error error_of_b(const Error& error) {
 Result<OfText> compare(const TextModel& a, const TextModel& b,
                        std::string_view text, std::size_t max_tokens,
                        HeadGateSpan gates_b, const Executor& executor) {
-  auto on_a = text_heads(a, text, max_tokens, {}, executor);
-  HEADWISE_TRY(on_a);
+  HEADWISE_ASSIGN(auto on_a, text_heads(a, text, max_tokens, {}, executor));
   auto on_b = text_heads(b, text, max_tokens, gates_b, executor);
   if (!on_b) {
     return error_of_b(on_b.error());
   }
-  HEADWISE_TRY(check_numbers(a, "a", *on_a));
+  HEADWISE_TRY(check_numbers(a, "a", on_a));
   HEADWISE_TRY(check_numbers(b, "b", *on_b));
-  OfText found{.statistics_a = std::move(on_a->statistics),
+  OfText found{.statistics_a = std::move(on_a.statistics),
                .statistics_b = std::move(on_b->statistics),
-               .same_tokens = same_tokens(a, *on_a, b, *on_b),
-               .cut = on_a->cut != 0 || on_b->cut != 0};
-  if (found.same_tokens && !on_a->ids.empty()) {
-    const auto layers_a = on_a->compared();
+               .same_tokens = same_tokens(a, on_a, b, *on_b),
+               .cut = on_a.cut != 0 || on_b->cut != 0};
+  if (found.same_tokens && !on_a.ids.empty()) {
+    const auto layers_a = on_a.compared();
     const auto layers_b = on_b->compared();
-    HEADWISE_TRY(assign(found.overlaps,
-                        map_overlaps({layers_a, a.shape().causal},
-                                     {layers_b, b.shape().causal}, &executor)));
+    HEADWISE_ASSIGN(found.overlaps,
+                    map_overlaps({layers_a, a.shape().causal},
+                                 {layers_b, b.shape().causal}, &executor));
   }
   return found;
 }
@@ -133,15 +131,14 @@ class ModelComparison::Texts {
     for (std::size_t first = 0; first < texts_.size(); first += group) {
       const std::size_t count = std::min(group, texts_.size() - first);
       std::vector<OfText> found(count);
-      const Status done =
-          run_batches(count, executor_,
-                      [&](std::size_t n, const Executor& of_text) -> Status {
-                        HEADWISE_TRY(assign(
-                            found[n], compare(a_, b_, texts_[first + n],
-                                              max_tokens_, gates_b_, of_text)));
-                        progress_.add(1);
-                        return ok();
-                      });
+      const Status done = run_batches(
+          count, executor_,
+          [&](std::size_t n, const Executor& of_text) -> Status {
+            HEADWISE_ASSIGN(found[n], compare(a_, b_, texts_[first + n],
+                                              max_tokens_, gates_b_, of_text));
+            progress_.add(1);
+            return ok();
+          });
       HEADWISE_TRY(done);
       for (std::size_t n = 0; n < count; ++n) {
         add(found[n], first + n, to);
@@ -183,21 +180,20 @@ Result<ModelComparison> ModelComparison::of(
     const TextModel& a, const TextModel& b,
     std::span<const std::string_view> texts,
     const ModelComparisonOptions& options) try {
-  const auto limit = token_limit(a, b, options.max_tokens);
-  HEADWISE_TRY(limit);
+  HEADWISE_ASSIGN(const auto limit, token_limit(a, b, options.max_tokens));
   ModelComparison made;
   made.texts_ = texts.size();
   for (auto [model, to] : {std::pair(&a, &made.a_), std::pair(&b, &made.b_)}) {
     to->heads = NumberedHeads(*model, {}).all();
-    HEADWISE_TRY(assign(to->statistics,
-                        Tensor<float, 3>::create(
-                            {texts.size(), to->heads.size(), kStatistics})));
+    HEADWISE_ASSIGN(to->statistics,
+                    Tensor<float, 3>::create(
+                        {texts.size(), to->heads.size(), kStatistics}));
   }
   const Extents<2> pairs{made.a_.heads.size(), made.b_.heads.size()};
   for (auto* const sums : {&made.similarity_, &made.squares_}) {
-    HEADWISE_TRY(assign(*sums, Tensor<double, 2>::create(pairs)));
+    HEADWISE_ASSIGN(*sums, Tensor<double, 2>::create(pairs));
   }
-  HEADWISE_TRY(Texts(a, b, texts, options, *limit).add_to(made));
+  HEADWISE_TRY(Texts(a, b, texts, options, limit).add_to(made));
   if (made.same_tokens_ != 0) {
     made.matches_ = match_heads(made.similarity_, made.a_.heads, made.b_.heads);
   } else {

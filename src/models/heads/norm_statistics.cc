@@ -15,12 +15,11 @@ Result<StatisticsWithNorms> statistics_of(
     const AttentionOptions& options, const OperationOptions& operation_options,
     StatisticsOf wanted) {
   return catching_out_of_memory([&]() -> Result<StatisticsWithNorms> {
-    auto done = internal::attention_with_shares(
-        operation, inputs, norms, outputs, options, operation_options, wanted);
-    HEADWISE_TRY(done);
-    return StatisticsWithNorms{
-        std::move(done->weights),
-        {std::move(done->sums), std::move(done->shares)}};
+    HEADWISE_ASSIGN(auto done, internal::attention_with_shares(
+                                   operation, inputs, norms, outputs, options,
+                                   operation_options, wanted));
+    return StatisticsWithNorms{std::move(done.weights),
+                               {std::move(done.sums), std::move(done.shares)}};
   });
 }
 

@@ -29,9 +29,8 @@ using PatchedContexts = std::vector<Tensor<float, 3>>;
 // A copy of a batch of one, without the batch.
 template <std::size_t Rank>
 Status keep(TensorView<const float, Rank> view, Tensor<float, Rank - 1>& into) {
-  auto copy = copy_of(view);
-  HEADWISE_TRY(copy);
-  into = std::move(*copy).without_batch();
+  HEADWISE_ASSIGN(auto copy, copy_of(view));
+  into = std::move(copy).without_batch();
   return ok();
 }
 
@@ -49,9 +48,8 @@ Result<PatchedContexts> patched_contexts(const PatchTask& task,
   const auto partners = partners_of(task.clean, task.corrupted);
   PatchedContexts patched(clean.size());
   for (std::size_t n = 0; n < clean.size(); ++n) {
-    auto copy = clean[n].clone();
-    HEADWISE_TRY(copy);
-    const auto [L, H, D] = copy->extents();
+    HEADWISE_ASSIGN(auto copy, clean[n].clone());
+    const auto [L, H, D] = copy.extents();
     for (std::size_t i = 0; i < L; ++i) {
       const auto [begin, end] = partners[i];
       for (std::size_t at = 0; begin < end && at < H * D; ++at) {
@@ -59,11 +57,11 @@ Result<PatchedContexts> patched_contexts(const PatchTask& task,
         for (std::size_t j = begin; j < end; ++j) {
           sum += static_cast<double>(corrupted[n](j, at / D, at % D));
         }
-        (*copy)(i, at / D, at % D) =
+        copy(i, at / D, at % D) =
             static_cast<float>(sum / static_cast<double>(end - begin));
       }
     }
-    patched[n] = *std::move(copy);
+    patched[n] = std::move(copy);
   }
   return patched;
 }
@@ -88,13 +86,13 @@ Result<TextPass> pass_of(const HookedModel& model,
                                       TensorView<const float, 3> hidden) {
     return keep(hidden, pass.entries[layer]);
   };
-  const auto hidden = model.hidden(ids, {.before_each = before_each,
-                                         .hooks = keeping(pass.contexts),
-                                         .executor = &executor});
-  HEADWISE_TRY(hidden);
-  const auto outputs = model.outputs(ids, hidden->view(), &executor);
-  HEADWISE_TRY(outputs);
-  pass.outputs.assign(outputs->data(), outputs->data() + outputs->size());
+  HEADWISE_ASSIGN(const auto hidden,
+                  model.hidden(ids, {.before_each = before_each,
+                                     .hooks = keeping(pass.contexts),
+                                     .executor = &executor}));
+  HEADWISE_ASSIGN(const auto outputs,
+                  model.outputs(ids, hidden.view(), &executor));
+  pass.outputs.assign(outputs.data(), outputs.data() + outputs.size());
   return pass;
 }
 
@@ -106,9 +104,9 @@ Result<PatchEffects> no_effects(const PatchTask& task,
   for (const auto& heads : task.model.heads()) {
     effects.heads.emplace_back(heads.size());
     if (positions) {
-      auto made = Tensor<double, 2>::create({heads.size(), task.clean.size()});
-      HEADWISE_TRY(made);
-      effects.positions.push_back(*std::move(made));
+      HEADWISE_ASSIGN(auto made, Tensor<double, 2>::create(
+                                     {heads.size(), task.clean.size()}));
+      effects.positions.push_back(std::move(made));
     }
   }
   return effects;
@@ -205,9 +203,9 @@ class PatchedTexts {
   Status run(std::span<const Patch> patches, const Executor& executor) const {
     const std::size_t layer = patches.front().layer;
     const RaggedTokens ids(patches.size(), task_.clean);
-    const auto entry = copies_of(clean_.entries[layer], patches.size());
-    HEADWISE_TRY(entry);
-    HookedPass pass{.from = LayerEntry{layer, entry->view()},
+    HEADWISE_ASSIGN(const auto entry,
+                    copies_of(clean_.entries[layer], patches.size()));
+    HookedPass pass{.from = LayerEntry{layer, entry.view()},
                     .executor = &executor};
     pass.hooks.edit = [&](std::size_t at, const HeadContext& heads) {
       if (at == layer) {
@@ -215,14 +213,12 @@ class PatchedTexts {
       }
       return ok();
     };
-    const auto hidden = task_.model.hidden(ids, pass);
-    HEADWISE_TRY(hidden);
-    const auto outputs = task_.model.outputs(ids, hidden->view(), &executor);
-    HEADWISE_TRY(outputs);
+    HEADWISE_ASSIGN(const auto hidden, task_.model.hidden(ids, pass));
+    HEADWISE_ASSIGN(const auto outputs,
+                    task_.model.outputs(ids, hidden.view(), &executor));
     for (std::size_t n = 0; n < patches.size(); ++n) {
       *patches[n].effect =
-          measure_.value({&(*outputs)(n, 0), outputs->extent(1)}) -
-          clean_value_;
+          measure_.value({&outputs(n, 0), outputs.extent(1)}) - clean_value_;
     }
     return ok();
   }
@@ -283,9 +279,8 @@ void add_effects(const Tensor<float, 3>& clean, const Tensor<float, 3>& patched,
 
 Result<Tensor<float, 2>> gradient_of(const OutputMeasure& measure,
                                      const Tensor<float, 2>& outputs) {
-  auto d = Tensor<float, 2>::create(outputs.extents());
-  HEADWISE_TRY(d);
-  std::ranges::transform(measure.gradient(outputs.elements()), d->data(),
+  HEADWISE_ASSIGN(auto d, Tensor<float, 2>::create(outputs.extents()));
+  std::ranges::transform(measure.gradient(outputs.elements()), d.data(),
                          [](double x) { return static_cast<float>(x); });
   return d;
 }
@@ -297,24 +292,22 @@ Result<PatchEffects> patch_heads(const PatchTask& task,
   return catching_out_of_memory([&]() -> Result<PatchEffects> {
     HEADWISE_TRY(check_texts(task));
     const Executor& executor = executor_of(options);
-    const auto clean = pass_of(task.model, task.clean, executor);
-    HEADWISE_TRY(clean);
-    HEADWISE_TRY(check_outputs(clean->outputs));
-    const auto corrupted = pass_of(task.model, task.corrupted, executor);
-    HEADWISE_TRY(corrupted);
-    HEADWISE_TRY(check_outputs(corrupted->outputs));
-    const auto measure = task.measure(clean->outputs, corrupted->outputs);
-    HEADWISE_TRY(measure);
-    const auto patched =
-        patched_contexts(task, clean->contexts, corrupted->contexts);
-    HEADWISE_TRY(patched);
-    auto effects = no_effects(task, options);
-    HEADWISE_TRY(effects);
-    put_values(*measure, clean->outputs, corrupted->outputs, *effects);
-    const std::vector<Patch> patches = patches_of(*effects, task.clean.size());
+    HEADWISE_ASSIGN(const auto clean,
+                    pass_of(task.model, task.clean, executor));
+    HEADWISE_TRY(check_outputs(clean.outputs));
+    HEADWISE_ASSIGN(const auto corrupted,
+                    pass_of(task.model, task.corrupted, executor));
+    HEADWISE_TRY(check_outputs(corrupted.outputs));
+    HEADWISE_ASSIGN(const auto measure,
+                    task.measure(clean.outputs, corrupted.outputs));
+    HEADWISE_ASSIGN(const auto patched,
+                    patched_contexts(task, clean.contexts, corrupted.contexts));
+    HEADWISE_ASSIGN(auto effects, no_effects(task, options));
+    put_values(measure, clean.outputs, corrupted.outputs, effects);
+    const std::vector<Patch> patches = patches_of(effects, task.clean.size());
     const std::vector<Batch> batches = batches_of(patches, task.clean.size());
     SharedProgress progress(options.progress, patches.size());
-    const PatchedTexts texts(task, *clean, *patched, *measure, effects->clean);
+    const PatchedTexts texts(task, clean, patched, measure, effects.clean);
     const Status done = run_batches(
         batches.size(), executor,
         [&](std::size_t n, const Executor& of_batch) -> Status {
@@ -325,7 +318,7 @@ Result<PatchEffects> patch_heads(const PatchTask& task,
           return ok();
         });
     HEADWISE_TRY(done);
-    HEADWISE_TRY(check_finite(*effects));
+    HEADWISE_TRY(check_finite(effects));
     return effects;
   });
 }
@@ -335,35 +328,31 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
   return catching_out_of_memory([&]() -> Result<PatchEffects> {
     HEADWISE_TRY(check_texts(task));
     const Executor& executor = executor_of(options);
-    const auto corrupted = pass_of(task.model, task.corrupted, executor);
-    HEADWISE_TRY(corrupted);
-    HEADWISE_TRY(check_outputs(corrupted->outputs));
-    auto effects = no_effects(task, options);
-    HEADWISE_TRY(effects);
-    PatchedContexts clean(effects->heads.size());
+    HEADWISE_ASSIGN(const auto corrupted,
+                    pass_of(task.model, task.corrupted, executor));
+    HEADWISE_TRY(check_outputs(corrupted.outputs));
+    HEADWISE_ASSIGN(auto effects, no_effects(task, options));
+    PatchedContexts clean(effects.heads.size());
     PatchedContexts patched;
     HookedPass pass{.hooks = keeping(clean), .executor = &executor};
     pass.hooks.see_gradient = [&](std::size_t layer,
                                   TensorView<const float, 4> d_context) {
-      add_effects(clean[layer], patched[layer], d_context, layer, *effects);
+      add_effects(clean[layer], patched[layer], d_context, layer, effects);
       return ok();
     };
     const Status done = task.model.differentiate(
         {task.clean}, pass,
         [&](const Tensor<float, 2>& outputs) -> Result<Tensor<float, 2>> {
           HEADWISE_TRY(check_outputs(outputs.elements()));
-          const auto measure =
-              task.measure(outputs.elements(), corrupted->outputs);
-          HEADWISE_TRY(measure);
-          auto contexts = patched_contexts(task, clean, corrupted->contexts);
-          HEADWISE_TRY(contexts);
-          patched = *std::move(contexts);
-          put_values(*measure, outputs.elements(), corrupted->outputs,
-                     *effects);
-          return gradient_of(*measure, outputs);
+          HEADWISE_ASSIGN(const auto measure,
+                          task.measure(outputs.elements(), corrupted.outputs));
+          HEADWISE_ASSIGN(patched,
+                          patched_contexts(task, clean, corrupted.contexts));
+          put_values(measure, outputs.elements(), corrupted.outputs, effects);
+          return gradient_of(measure, outputs);
         });
     HEADWISE_TRY(done);
-    HEADWISE_TRY(check_finite(*effects));
+    HEADWISE_TRY(check_finite(effects));
     return effects;
   });
 }

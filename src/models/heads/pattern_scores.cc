@@ -39,12 +39,11 @@ Result<std::vector<double>> means_of(Statistic statistic,
   if (!text.separators.empty()) {
     separators = {text.separators.data(), {1, text.separators.size()}};
   }
-  const auto pooled =
-      pooled_statistics(query, key, separators, causal, executor);
-  HEADWISE_TRY(pooled);
+  HEADWISE_ASSIGN(const auto pooled,
+                  pooled_statistics(query, key, separators, causal, executor));
   std::vector<double> means;
   for (std::size_t h = 0; h < query.extent(2); ++h) {
-    means.push_back(static_cast<double>(pooled->mean(h, statistic)));
+    means.push_back(static_cast<double>(pooled.mean(h, statistic)));
   }
   return means;
 }

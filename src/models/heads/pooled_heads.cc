@@ -42,11 +42,11 @@ Result<PooledStatistics> pooled_statistics(TensorView<const float, 4> query,
                                            bool causal,
                                            const Executor& executor) {
   const Call call = call_of(query, key, separators, causal, executor);
-  auto done =
+  HEADWISE_ASSIGN(
+      auto done,
       attention_statistics(query, key, call.value(), {.output = call.output()},
-                           call.options, call.operation_options);
-  HEADWISE_TRY(done);
-  return std::move(done->pooled);
+                           call.options, call.operation_options));
+  return std::move(done.pooled);
 }
 
 Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
@@ -54,16 +54,16 @@ Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
                                           TensorView<const bool, 2> separators,
                                           bool causal,
                                           const Executor& executor) {
-  auto pooled = pooled_statistics(query, key, separators, causal, executor);
-  HEADWISE_TRY(pooled);
+  HEADWISE_ASSIGN(auto pooled,
+                  pooled_statistics(query, key, separators, causal, executor));
   const Call call = call_of(query, key, separators, causal, executor);
-  const auto shape =
-      attention_shape(query.extents(), key.extents(), call.value().extents());
-  HEADWISE_TRY(shape);
-  const auto spec =
-      AttentionSpec::create(*shape, call.options, call.operation_options);
-  HEADWISE_TRY(spec);
-  leave_out_unknown(*spec, *pooled);
+  HEADWISE_ASSIGN(
+      const auto shape,
+      attention_shape(query.extents(), key.extents(), call.value().extents()));
+  HEADWISE_ASSIGN(
+      const auto spec,
+      AttentionSpec::create(shape, call.options, call.operation_options));
+  leave_out_unknown(spec, pooled);
   return pooled;
 }
 

@@ -12,13 +12,11 @@ Result<ProjectedHeads> ProjectedHeads::of(
     const Executor& executor, std::span<const std::size_t> lengths) {
   const MultiHeadAttentionConfig& config = attention.config();
   const auto& params = *attention.params();
-  auto query = params.w_q.forward(hidden, "hidden", executor);
-  auto key = params.w_k.forward(hidden, "hidden", executor);
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
+  HEADWISE_ASSIGN(auto query, params.w_q.forward(hidden, "hidden", executor));
+  HEADWISE_ASSIGN(auto key, params.w_k.forward(hidden, "hidden", executor));
   ProjectedHeads made;
-  made.query_ = *std::move(query);
-  made.key_ = *std::move(key);
+  made.query_ = std::move(query);
+  made.key_ = std::move(key);
   made.num_heads_ = config.num_heads;
   made.num_kv_heads_ = *config.num_kv_heads;
   made.head_dim_ = *config.head_dim;

@@ -60,9 +60,8 @@ Result<RaggedTokens> repeated_random_tokens(const TextModel& model,
   }
   std::vector<TokenId> added;
   if (shape.added_tokens != 0) {
-    auto empty = model.encode("", shape.added_tokens);
-    HEADWISE_TRY(empty);
-    added = std::move(empty->ids);
+    HEADWISE_ASSIGN(auto empty, model.encode("", shape.added_tokens));
+    added = std::move(empty.ids);
   }
   const auto behind =
       added.begin() + static_cast<std::ptrdiff_t>((added.size() + 1) / 2);

@@ -66,15 +66,14 @@ Result<LayerRows> rows_of_map(const ComparedHeads& layer,
                               const AttentionOptions& options,
                               const OperationOptions& operation_options) {
   const auto [B, L, Hq, D] = layer.query.extents();
-  auto sums = Tensor<float, 4>::create_unset({B, L, Hq, 1});
-  auto softmax_rows = Tensor<float, 4>::create_unset({B, Hq, L, 2});
-  HEADWISE_TRY(sums);
-  HEADWISE_TRY(softmax_rows);
+  HEADWISE_ASSIGN(auto sums, Tensor<float, 4>::create_unset({B, L, Hq, 1}));
+  HEADWISE_ASSIGN(auto softmax_rows,
+                  Tensor<float, 4>::create_unset({B, Hq, L, 2}));
   HEADWISE_TRY(attention(
       layer.query, layer.key, all_of<4>(kOne, {B, L, layer.key.extent(2), 1}),
-      {.output = *sums, .softmax_rows = *softmax_rows}, options,
+      {.output = sums, .softmax_rows = softmax_rows}, options,
       rollout_options(layer, 1, operation_options)));
-  return LayerRows{*std::move(sums), *std::move(softmax_rows)};
+  return LayerRows{std::move(sums), std::move(softmax_rows)};
 }
 
 // rows[i] / (sum_j A[i,j] + 1), in place.
@@ -121,11 +120,10 @@ Status pass_through(const ComparedHeads& layer, const AttentionOptions& options,
   const auto [B, R, L] = rows.extents();
   const std::size_t Hq = layer.query.extent(2);
   const std::size_t Hkv = layer.key.extent(2);
-  const auto of_layer = rows_of_map(layer, options, operation_options);
-  HEADWISE_TRY(of_layer);
-  divide_by_sums(of_layer->sums, rows);
-  auto passed = Tensor<float, 4>::create_unset({B, L, Hkv, R});
-  HEADWISE_TRY(passed);
+  HEADWISE_ASSIGN(const auto of_layer,
+                  rows_of_map(layer, options, operation_options));
+  divide_by_sums(of_layer.sums, rows);
+  HEADWISE_ASSIGN(auto passed, Tensor<float, 4>::create_unset({B, L, Hkv, R}));
   const TensorView<const float, 4> d_output(
       rows.data(), {B, L, Hq, R},
       {static_cast<std::ptrdiff_t>(R * L), 1, 0,
@@ -135,11 +133,11 @@ Status pass_through(const ComparedHeads& layer, const AttentionOptions& options,
                           .key = layer.key,
                           .value = all_of<4>(kZero, {B, L, Hkv, R}),
                           .output = all_of<4>(kZero, {B, L, Hq, R}),
-                          .softmax_rows = of_layer->softmax_rows,
+                          .softmax_rows = of_layer.softmax_rows,
                           .d_output = d_output},
-                         {.value = *passed}, options,
+                         {.value = passed}, options,
                          rollout_options(layer, R, operation_options)));
-  add_means(*passed, Hq, rows);
+  add_means(passed, Hq, rows);
   return ok();
 }
 
@@ -151,13 +149,12 @@ Result<Tensor<float, 3>> rollout(std::span<const ComparedHeads> layers,
                                  const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 3>> {
     HEADWISE_TRY(check_layers(layers, rows.extents()));
-    auto passed = copy_of(rows);
-    HEADWISE_TRY(passed);
+    HEADWISE_ASSIGN(auto passed, copy_of(rows));
     const FloatEnvironment environment;
     for (std::size_t n = layers.size(); n-- > 0;) {
       if (layers[n].query.extent(2) != 0) {
         HEADWISE_TRY(
-            pass_through(layers[n], options, operation_options, *passed));
+            pass_through(layers[n], options, operation_options, passed));
       }
     }
     return passed;

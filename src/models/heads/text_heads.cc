@@ -19,31 +19,30 @@ std::vector<ComparedLayer> TextHeads::compared() const {
 Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
                              std::size_t max_tokens, HeadGateSpan gates,
                              const Executor& executor) {
-  auto encoded = model.encode(text, max_tokens);
-  HEADWISE_TRY(encoded);
-  TextHeads found{.ids = std::move(encoded->ids), .cut = encoded->cut};
+  HEADWISE_ASSIGN(auto encoded, model.encode(text, max_tokens));
+  TextHeads found{.ids = std::move(encoded.ids), .cut = encoded.cut};
   if (found.ids.empty()) {
     found.statistics.assign(NumberedHeads(model, {}).size() * kStatistics,
                             std::numeric_limits<float>::quiet_NaN());
     return found;
   }
-  const auto separators = separators_in(model, found.ids);
-  HEADWISE_TRY(separators);
+  HEADWISE_ASSIGN(const auto separators, separators_in(model, found.ids));
   const auto see = [&](std::size_t layer,
                        TensorView<const float, 3> hidden) -> Status {
     if (model.heads_in(layer).empty()) {
       return ok();
     }
-    auto heads = ProjectedHeads::of(model.attention(layer), hidden, executor);
-    HEADWISE_TRY(heads);
+    HEADWISE_ASSIGN(auto heads, ProjectedHeads::of(model.attention(layer),
+                                                   hidden, executor));
     const std::size_t tokens = found.ids.size();
-    const auto pooled = known_statistics(
-        heads->query(0, tokens), heads->key(0, tokens),
-        as_batch_of_one(*separators), model.shape().causal, executor);
-    HEADWISE_TRY(pooled);
-    const auto means = pooled->means.elements();
+    HEADWISE_ASSIGN(
+        const auto pooled,
+        known_statistics(heads.query(0, tokens), heads.key(0, tokens),
+                         as_batch_of_one(separators), model.shape().causal,
+                         executor));
+    const auto means = pooled.means.elements();
     found.statistics.insert(found.statistics.end(), means.begin(), means.end());
-    found.layers.push_back(*std::move(heads));
+    found.layers.push_back(std::move(heads));
     return ok();
   };
   HEADWISE_TRY(model.run(

@@ -43,14 +43,14 @@ Status see_layer(const TextModel& model, const Part& part, std::size_t layer,
   if (model.heads_in(layer).empty()) {
     return ok();
   }
-  const auto heads = ProjectedHeads::of(model.attention(layer), hidden,
-                                        executor, part.lengths);
-  HEADWISE_TRY(heads);
+  HEADWISE_ASSIGN(const auto heads,
+                  ProjectedHeads::of(model.attention(layer), hidden, executor,
+                                     part.lengths));
   std::size_t first = 0;
   for (std::size_t n = 0; n < part.texts.size(); ++n) {
     const std::size_t count = part.lengths[n];
-    HEADWISE_TRY(see({part.texts[n], layer, heads->query(first, count),
-                      heads->key(first, count), executor}));
+    HEADWISE_TRY(see({part.texts[n], layer, heads.query(first, count),
+                      heads.key(first, count), executor}));
     first += count;
   }
   return ok();
@@ -98,10 +98,9 @@ Status visit_text_layers(const TextModel& model, const RaggedTokens& texts,
 
 Result<Tensor<bool, 1>> separators_in(const TextModel& model,
                                       std::span<const TokenId> ids) {
-  auto separators = Tensor<bool, 1>::create({ids.size()});
-  HEADWISE_TRY(separators);
+  HEADWISE_ASSIGN(auto separators, Tensor<bool, 1>::create({ids.size()}));
   for (std::size_t t = 0; t < ids.size(); ++t) {
-    (*separators)(t) = is_separator(model.token(ids[t]));
+    separators(t) = is_separator(model.token(ids[t]));
   }
   return separators;
 }

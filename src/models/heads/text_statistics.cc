@@ -23,16 +23,16 @@ Result<std::vector<AveragedHead>> statistics_over_texts(
                                   std::numeric_limits<double>::quiet_NaN()));
   }
   const auto see = [&](const TextLayer& at) -> Status {
-    const auto separators = separators_in(model, texts[at.text]);
-    HEADWISE_TRY(separators);
-    const auto pooled =
-        known_statistics(at.query, at.key, as_batch_of_one(*separators),
-                         model.shape().causal, at.executor);
-    HEADWISE_TRY(pooled);
-    for (std::size_t h = 0; h < pooled->rows.size(); ++h) {
+    HEADWISE_ASSIGN(const auto separators,
+                    separators_in(model, texts[at.text]));
+    HEADWISE_ASSIGN(
+        const auto pooled,
+        known_statistics(at.query, at.key, as_batch_of_one(separators),
+                         model.shape().causal, at.executor));
+    for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
       auto& of_head = values[heads.first_of(at.layer) + h];
       for (std::size_t k = 0; k < kStatistics; ++k) {
-        of_head[k][at.text] = static_cast<double>(pooled->means(h, k));
+        of_head[k][at.text] = static_cast<double>(pooled.means(h, k));
       }
     }
     return ok();

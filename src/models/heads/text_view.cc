@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
@@ -26,17 +25,17 @@ Result<Tensor<float, 4>> norm_map_of(TensorView<const float, 4> query,
                                      TensorView<const float, 3> norms,
                                      const AttentionOptions& options) {
   const std::size_t H = query.extent(2);
-  auto value = Tensor<float, 4>::create_unset({1, key.extent(1), H, 1});
-  auto d_context = Tensor<float, 4>::create_unset({1, query.extent(1), H, 1});
-  HEADWISE_TRY(value);
-  HEADWISE_TRY(d_context);
+  HEADWISE_ASSIGN(auto value,
+                  Tensor<float, 4>::create_unset({1, key.extent(1), H, 1}));
+  HEADWISE_ASSIGN(auto d_context,
+                  Tensor<float, 4>::create_unset({1, query.extent(1), H, 1}));
   for (std::size_t j = 0; j < key.extent(1); ++j) {
     for (std::size_t h = 0; h < H; ++h) {
-      (*value)(0, j, h, 0) = norms(0, h, j);
+      value(0, j, h, 0) = norms(0, h, j);
     }
   }
-  std::ranges::fill(d_context->elements(), 1.0F);
-  return gradient_attention_map({query, key, *value}, *d_context, options);
+  std::ranges::fill(d_context.elements(), 1.0F);
+  return gradient_attention_map({query, key, value}, d_context, options);
 }
 
 // Collects what a layer shows while the model runs it.
@@ -82,8 +81,8 @@ class RunningLayer {
     if (!wanted(layer)) {
       return ok();
     }
-    HEADWISE_TRY(assign(query_, copy_of(heads.query)));
-    HEADWISE_TRY(assign(key_, copy_of(heads.key)));
+    HEADWISE_ASSIGN(query_, copy_of(heads.query));
+    HEADWISE_ASSIGN(key_, copy_of(heads.key));
     layer_.query = query_;
     layer_.key = key_;
     return pass_.norms ? take_norms(layer, heads.value) : ok();
@@ -105,16 +104,15 @@ class RunningLayer {
 
  private:
   Status take_norms(std::size_t layer, TensorView<const float, 4> value) {
-    HEADWISE_TRY(assign(norms_, value_norms(model_.attention(layer), value,
-                                            *options_.executor)));
+    HEADWISE_ASSIGN(norms_, value_norms(model_.attention(layer), value,
+                                        *options_.executor));
     const std::size_t rows = norms_.extent(2);
     for (std::size_t n = 0; !gates_.empty() && n < norms_.size(); ++n) {
       norms_.data()[n] *= std::abs(gates_[layer](n / rows));
     }
     layer_.key_norms = norms_;
     if (pass_.norm_map && rows > kMostMapLength) {
-      HEADWISE_TRY(
-          assign(norm_map_, norm_map_of(query_, key_, norms_, options_)));
+      HEADWISE_ASSIGN(norm_map_, norm_map_of(query_, key_, norms_, options_));
       layer_.norm_map = norm_map_;
     }
     return ok();
@@ -173,9 +171,8 @@ Status check_shown_layers(std::span<const std::size_t> layers,
 
 Result<TextView> TextView::create(const TextModel& model, std::string_view text,
                                   const Executor* executor) {
-  auto tokens = model.encode(text, model.shape().max_tokens);
-  HEADWISE_TRY(tokens);
-  return create(model, *std::move(tokens), {}, executor);
+  HEADWISE_ASSIGN(auto tokens, model.encode(text, model.shape().max_tokens));
+  return create(model, std::move(tokens), {}, executor);
 }
 
 Result<TextView> TextView::create(const TextModel& model, ModelTokens tokens,
@@ -189,8 +186,8 @@ Result<TextView> TextView::create(const TextModel& model, ModelTokens tokens,
     view.head_gates_ = std::move(head_gates);
     view.token_types_ = std::move(tokens.token_types);
     view.cut_ = tokens.cut;
-    HEADWISE_TRY(assign(view.separators_,
-                        Tensor<bool, 2>::create({1, tokens.ids.size()})));
+    HEADWISE_ASSIGN(view.separators_,
+                    Tensor<bool, 2>::create({1, tokens.ids.size()}));
     for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
       const std::string_view token = model.token(tokens.ids[t]);
       view.labels_.emplace_back(token);

@@ -31,10 +31,10 @@ Result<Tensor<float, 2>> logits_at(const CausalModel& model,
                                    std::size_t position, HeadGateSpan gates,
                                    const Executor& executor) {
   HEADWISE_TRY(check_position(text, position));
-  const auto hidden =
-      model.hidden({text}, {.head_gates = gates, .executor = &executor});
-  HEADWISE_TRY(hidden);
-  return model.unembed({&(*hidden)(position, 0), {1, hidden->extent(1)}},
+  HEADWISE_ASSIGN(
+      const auto hidden,
+      model.hidden({text}, {.head_gates = gates, .executor = &executor}));
+  return model.unembed({&hidden(position, 0), {1, hidden.extent(1)}},
                        &executor);
 }
 
@@ -57,12 +57,12 @@ Result<TokenTarget> TokenTarget::create(const CausalModel& model,
       }
       return TokenTarget(model, position, *options.token);
     }
-    const auto logits = logits_at(model, text, position, {}, executor);
-    HEADWISE_TRY(logits);
-    HEADWISE_TRY(check_finite_outputs(kTokenTarget, "model", logits->elements(),
+    HEADWISE_ASSIGN(const auto logits,
+                    logits_at(model, text, position, {}, executor));
+    HEADWISE_TRY(check_finite_outputs(kTokenTarget, "model", logits.elements(),
                                       ErrorCode::bad_data));
     return TokenTarget(model, position,
-                       static_cast<TokenId>(predicted_label(*logits, 0)));
+                       static_cast<TokenId>(predicted_label(logits, 0)));
   });
 }
 
@@ -85,9 +85,9 @@ Result<double> TokenTarget::value(const std::vector<TokenId>& text,
                                   HeadGateSpan gates,
                                   const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<double> {
-    const auto logits = logits_at(*model_, text, position_, gates, executor);
-    HEADWISE_TRY(logits);
-    return static_cast<double>((*logits)(0, static_cast<std::size_t>(token_)));
+    HEADWISE_ASSIGN(const auto logits,
+                    logits_at(*model_, text, position_, gates, executor));
+    return static_cast<double>(logits(0, static_cast<std::size_t>(token_)));
   });
 }
 
@@ -96,15 +96,16 @@ Result<std::vector<Tensor<float, 2>>> TokenTarget::differentiate(
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
     HEADWISE_TRY(check_position(text, position_));
-    auto saved = model_->forward_for_backward(
-        {text}, {.head_gates = gates, .hooks = hooks, .executor = &executor});
-    HEADWISE_TRY(saved);
-    auto d_logits = Tensor<float, 2>::create(saved->logits().extents());
-    HEADWISE_TRY(d_logits);
-    (*d_logits)(position_, static_cast<std::size_t>(token_)) = 1;
-    auto gradients = model_->backward(*saved, *d_logits, BertWanted::gates);
-    HEADWISE_TRY(gradients);
-    return std::move(gradients->head_gates);
+    HEADWISE_ASSIGN(auto saved, model_->forward_for_backward(
+                                    {text}, {.head_gates = gates,
+                                             .hooks = hooks,
+                                             .executor = &executor}));
+    HEADWISE_ASSIGN(auto d_logits,
+                    Tensor<float, 2>::create(saved.logits().extents()));
+    d_logits(position_, static_cast<std::size_t>(token_)) = 1;
+    HEADWISE_ASSIGN(auto gradients,
+                    model_->backward(saved, d_logits, BertWanted::gates));
+    return std::move(gradients.head_gates);
   });
 }
 

@@ -29,23 +29,22 @@ Result<Tensor<float, 3>> value_norms(const MultiHeadAttention& layer,
                                      TensorView<const float, 4> value,
                                      const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 3>> {
-    auto values = HeadValues::create(kValueNorms, layer, value.extents());
-    HEADWISE_TRY(values);
-    HEADWISE_TRY(values->keep_norms_only());
+    HEADWISE_ASSIGN(auto values,
+                    HeadValues::create(kValueNorms, layer, value.extents()));
+    HEADWISE_TRY(values.keep_norms_only());
     const std::size_t B = value.extent(0);
     const std::size_t Lkv = value.extent(1);
-    auto norms = Tensor<float, 3>::create({B, values->num_heads(), Lkv});
-    HEADWISE_TRY(norms);
-    for (std::size_t h = 0; h < values->num_heads(); ++h) {
-      const auto f = values->of(h, value, 0, Lkv, executor);
-      HEADWISE_TRY(f);
+    HEADWISE_ASSIGN(auto norms,
+                    Tensor<float, 3>::create({B, values.num_heads(), Lkv}));
+    for (std::size_t h = 0; h < values.num_heads(); ++h) {
+      HEADWISE_ASSIGN(const auto f, values.of(h, value, 0, Lkv, executor));
       constexpr std::size_t kKeysAtLeast = 64;
       executor.parallel_for(
           B * Lkv, kKeysAtLeast, [&](std::size_t begin, std::size_t end) {
-            const std::size_t features = f->extent(2);
+            const std::size_t features = f.extent(2);
             for (std::size_t row = begin; row < end; ++row) {
-              (*norms)(row / Lkv, h, row % Lkv) =
-                  norm_of(f->data() + row * features, features);
+              norms(row / Lkv, h, row % Lkv) =
+                  norm_of(f.data() + row * features, features);
             }
           });
     }

@@ -23,11 +23,11 @@ Status for_weight_rows(
   Extents<4> of_values = key.extents();
   of_values[3] = 1;
   const TensorView<const float, 4> value(&kZero, of_values, Strides<4>{});
-  auto shape = attention_shape(query.extents(), key.extents(), of_values);
-  HEADWISE_TRY(shape);
-  shape->kv_groups = operation_options.kv_groups;
+  HEADWISE_ASSIGN(auto shape,
+                  attention_shape(query.extents(), key.extents(), of_values));
+  shape.kv_groups = operation_options.kv_groups;
   const AddedKeys& added = operation_options.added_keys;
-  const std::size_t columns = shape->Lkv +
+  const std::size_t columns = shape.Lkv +
                               (added.bias_k.data() != nullptr ? 1U : 0U) +
                               (added.zero_attn ? 1U : 0U);
   AttentionOptions of_rows = options;
@@ -36,24 +36,24 @@ Status for_weight_rows(
   without_statistics.statistics = {};
   if (added.bias_k.data() != nullptr) {
     without_statistics.added_keys.bias_v = {
-        &kZero, {shape->Hkv, 1}, Strides<2>{}};
+        &kZero, {shape.Hkv, 1}, Strides<2>{}};
   }
-  CallPart part = whole_call(*shape);
+  CallPart part = whole_call(shape);
   Tensor<float, 4> memory;
-  for (std::size_t first = 0; first < shape->Lq; first += kRows) {
-    part.queries = {first, std::min(kRows, shape->Lq - first)};
-    const auto cut = options_of_part(*shape, of_rows, without_statistics, part);
-    HEADWISE_TRY(cut);
-    auto weights = Tensor<float, 4>::create_unset_in(
-        std::move(memory), {shape->B, shape->Hq, part.queries.count, columns});
-    HEADWISE_TRY(weights);
-    memory = *std::move(weights);
-    auto unused = Tensor<float, 4>::create_unset(
-        {shape->B, part.queries.count, shape->Hq, 1});
-    HEADWISE_TRY(unused);
+  for (std::size_t first = 0; first < shape.Lq; first += kRows) {
+    part.queries = {first, std::min(kRows, shape.Lq - first)};
+    HEADWISE_ASSIGN(const auto cut,
+                    options_of_part(shape, of_rows, without_statistics, part));
+    HEADWISE_ASSIGN(memory,
+                    Tensor<float, 4>::create_unset_in(
+                        std::move(memory),
+                        {shape.B, shape.Hq, part.queries.count, columns}));
+    HEADWISE_ASSIGN(auto unused,
+                    Tensor<float, 4>::create_unset(
+                        {shape.B, part.queries.count, shape.Hq, 1}));
     HEADWISE_TRY(attention(part_along(1, query, part.queries), key, value,
-                           {.output = *unused, .attn_weights = memory},
-                           cut->options, cut->operation_options));
+                           {.output = unused, .attn_weights = memory},
+                           cut.options, cut.operation_options));
     HEADWISE_TRY(see(first, memory));
   }
   return ok();

@@ -48,11 +48,11 @@ Status visit_weights(TensorView<const float, 4> query,
   Tensor<float, 4> memory;
   for (std::size_t first = 0; first < L; first += kTileQueries) {
     const std::size_t count = std::min(kTileQueries, L - first);
-    auto weights = weights_of_queries(query, key, causal, first, count,
-                                      executor, std::move(memory));
-    HEADWISE_TRY(weights);
-    see(first, *std::as_const(weights));
-    memory = *std::move(weights);
+    HEADWISE_ASSIGN(auto weights,
+                    weights_of_queries(query, key, causal, first, count,
+                                       executor, std::move(memory)));
+    see(first, std::as_const(weights));
+    memory = std::move(weights);
   }
   return ok();
 }

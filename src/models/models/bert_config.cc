@@ -98,14 +98,14 @@ Status check_computation(const JsonFields& fields, const FamilyKeys& keys) {
 // Which heads each layer kept, if any were removed.
 Status get_kept_heads(std::string_view text, const FileSubject& subject,
                       BertConfig& config) {
-  const auto pruned = parse_pruned_heads(text, subject, config.num_heads);
-  HEADWISE_TRY(pruned);
-  if (pruned->empty()) {
+  HEADWISE_ASSIGN(const auto pruned,
+                  parse_pruned_heads(text, subject, config.num_heads));
+  if (pruned.empty()) {
     return ok();
   }
-  if (pruned->rbegin()->first >= config.num_layers) {
+  if (pruned.rbegin()->first >= config.num_layers) {
     return subject.bad_data(
-        "has pruned heads of layer " + std::to_string(pruned->rbegin()->first),
+        "has pruned heads of layer " + std::to_string(pruned.rbegin()->first),
         "a layer below " + std::to_string(config.num_layers));
   }
   constexpr std::size_t kMostHeads = std::size_t{1} << 20;  // of memory
@@ -114,7 +114,7 @@ Status get_kept_heads(std::string_view text, const FileSubject& subject,
                             std::to_string(kMostHeads) + " heads");
   }
   std::vector kept(config.num_layers, heads_in(config, 0));
-  for (const auto& removed : *pruned) {
+  for (const auto& removed : pruned) {
     std::erase_if(kept[removed.first], [&](std::size_t head) {
       return removed.second.contains(head);
     });
@@ -127,18 +127,17 @@ Status get_kept_heads(std::string_view text, const FileSubject& subject,
 
 Result<BertConfig> parse_bert_config(std::string_view text,
                                      const FileSubject& subject) {
-  const auto fields = JsonFields::parse(text, subject, kBertKeys);
-  HEADWISE_TRY(fields);
-  const auto keys = family_of(*fields);
-  HEADWISE_TRY(keys);
-  HEADWISE_TRY(check_computation(*fields, **keys));
+  HEADWISE_ASSIGN(const auto fields,
+                  JsonFields::parse(text, subject, kBertKeys));
+  HEADWISE_ASSIGN(const auto keys, family_of(fields));
+  HEADWISE_TRY(check_computation(fields, *keys));
   BertConfig config;
-  config.family = (*keys)->family;
-  HEADWISE_TRY(get_sizes(*fields, (*keys)->sizes, config));
+  config.family = keys->family;
+  HEADWISE_TRY(get_sizes(fields, keys->sizes, config));
   HEADWISE_TRY(get_kept_heads(text, subject, config));
   // DistilBERT's is not a setting: it is 1e-12.
   if (config.family == BertFamily::bert) {
-    HEADWISE_TRY(get_layer_norm_eps(*fields, config));
+    HEADWISE_TRY(get_layer_norm_eps(fields, config));
   }
   return config;
 }

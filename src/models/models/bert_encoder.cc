@@ -46,10 +46,10 @@ Status attend(const MultiHeadAttention& attention,
     return attention.forward_into(x, x, x, memory.attended.view(),
                                   options.attention, options.layer);
   }
-  auto result = attention.forward(x, x, x, options.attention, options.layer);
-  HEADWISE_TRY(result);
-  memory.attended = std::move(result->output);
-  attn_weights.push_back(std::move(result->attn_weights));
+  HEADWISE_ASSIGN(auto result,
+                  attention.forward(x, x, x, options.attention, options.layer));
+  memory.attended = std::move(result.output);
+  attn_weights.push_back(std::move(result.attn_weights));
   return ok();
 }
 
@@ -181,9 +181,8 @@ void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x) {
 Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
                                     const LayerNormParams& norm,
                                     const Executor& executor) {
-  auto y = Tensor<float, 3>::create_unset(x.extents());
-  HEADWISE_TRY(y);
-  HEADWISE_TRY(layer_norm(rows_of(x), norm, rows_of(*y), executor));
+  HEADWISE_ASSIGN(auto y, Tensor<float, 3>::create_unset(x.extents()));
+  HEADWISE_TRY(layer_norm(rows_of(x), norm, rows_of(y), executor));
   return y;
 }
 

@@ -28,34 +28,30 @@ class BertReader {
   static Result<BertReader> open(const std::string& path,
                                  const BertConfig& config,
                                  const BertAccess& access) {
-    auto file = ParamFile::open(kBertParams, path, access.file);
-    HEADWISE_TRY(file);
-    auto shapes = file->shapes();
-    HEADWISE_TRY(shapes);
+    HEADWISE_ASSIGN(auto file, ParamFile::open(kBertParams, path, access.file));
+    HEADWISE_ASSIGN(auto shapes, file.shapes());
     const BertNames& names = bert_names(config.family);
     const FileSubject subject{std::string(kBertParams), path};
-    auto match = find_layout(*shapes, subject, names.layout);
-    HEADWISE_TRY(match);
-    if (match->layers.size() != config.num_layers) {
+    HEADWISE_ASSIGN(auto match, find_layout(shapes, subject, names.layout));
+    if (match.layers.size() != config.num_layers) {
       return subject.bad_data(
-          "has " + std::to_string(match->layers.size()) + " layers",
+          "has " + std::to_string(match.layers.size()) + " layers",
           std::to_string(config.num_layers) + " as in config.json");
     }
     BertConfig kept = config;
-    HEADWISE_TRY(read_kept_heads(file->metadata(), subject, kept.num_layers,
+    HEADWISE_TRY(read_kept_heads(file.metadata(), subject, kept.num_layers,
                                  kept.num_heads, kept.kept_heads));
-    return BertReader(*std::move(file), access, *std::move(shapes),
-                      *std::move(match), names, std::move(kept));
+    return BertReader(std::move(file), access, std::move(shapes),
+                      std::move(match), names, std::move(kept));
   }
 
   const BertConfig& config() const { return config_; }
 
   Result<BertEmbeddings> embeddings() const {
-    auto norm = this->norm(std::string(kEmbeddingNorm));
-    HEADWISE_TRY(norm);
+    HEADWISE_ASSIGN(auto norm, this->norm(std::string(kEmbeddingNorm)));
     return access_.use == BertUse::training
-               ? embeddings_to_train(*std::move(norm))
-               : embeddings_in_place(*std::move(norm));
+               ? embeddings_to_train(std::move(norm))
+               : embeddings_in_place(std::move(norm));
   }
 
   Result<BertLayer> layer(std::size_t number) const {
@@ -93,36 +89,30 @@ class BertReader {
   Axis hidden_size() const { return {"hidden_size", config_.hidden_size}; }
 
   Result<BertEmbeddings> embeddings_in_place(LayerNormParams norm) const {
-    auto word = in_place(kWordTable, {vocab_size(), hidden_size()});
-    const auto position =
-        tensor<2>(kPositionTable, {max_positions(), hidden_size()});
-    HEADWISE_TRY(word);
-    HEADWISE_TRY(position);
+    HEADWISE_ASSIGN(auto word,
+                    in_place(kWordTable, {vocab_size(), hidden_size()}));
+    HEADWISE_ASSIGN(
+        const auto position,
+        tensor<2>(kPositionTable, {max_positions(), hidden_size()}));
     Tensor<float, 2> types;
     if (config_.type_vocab_size != 0) {
-      auto table = tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
-      HEADWISE_TRY(table);
-      types = *std::move(table);
+      HEADWISE_ASSIGN(
+          types, tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()}));
     }
-    auto places = create_places(*position, types);
-    HEADWISE_TRY(places);
-    return BertEmbeddings{word->view,
-                          std::move(word->owner),
-                          *std::move(places),
+    HEADWISE_ASSIGN(auto places, create_places(position, types));
+    return BertEmbeddings{word.view,
+                          std::move(word.owner),
+                          std::move(places),
                           std::move(norm),
                           {}};
   }
 
   Result<BertEmbeddings> embeddings_to_train(LayerNormParams norm) const {
-    auto word = table(kWordTable, vocab_size());
-    auto position = table(kPositionTable, max_positions());
-    HEADWISE_TRY(word);
-    HEADWISE_TRY(position);
-    BertTables tables{*std::move(word), *std::move(position), {}};
+    HEADWISE_ASSIGN(auto word, table(kWordTable, vocab_size()));
+    HEADWISE_ASSIGN(auto position, table(kPositionTable, max_positions()));
+    BertTables tables{std::move(word), std::move(position), {}};
     if (config_.type_vocab_size != 0) {
-      auto type = table(kTypeTable, type_vocab_size());
-      HEADWISE_TRY(type);
-      tables.type = *std::move(type);
+      HEADWISE_ASSIGN(tables.type, table(kTypeTable, type_vocab_size()));
     }
     BertEmbeddings embeddings;
     embeddings.norm = std::move(norm);
@@ -182,10 +172,9 @@ class BertReader {
   template <std::size_t Rank>
   Result<Tensor<float, Rank>> tensor(std::string_view name,
                                      BertAxes axes) const {
-    const auto array = read(match_.prefix + std::string(name));
-    HEADWISE_TRY(array);
-    HEADWISE_TRY(check_axes(name, array->shape, axes));
-    return of_file(to_float<Rank>(*array, kBertParams, name));
+    HEADWISE_ASSIGN(const auto array, read(match_.prefix + std::string(name)));
+    HEADWISE_TRY(check_axes(name, array.shape, axes));
+    return of_file(to_float<Rank>(array, kBertParams, name));
   }
 
   struct Kept {
@@ -199,14 +188,12 @@ class BertReader {
   Result<Kept> in_place(std::string_view name, BertAxes axes) const {
     const std::string full = match_.prefix + std::string(name);
     HEADWISE_TRY(check_there(full));
-    auto found = file_.tensor(full);
-    HEADWISE_TRY(found);
-    const AnyView& view = found->view;
-    if (access_.file == FileAccess::read || !found->in_place || !found->bytes ||
+    HEADWISE_ASSIGN(auto found, file_.tensor(full));
+    const AnyView& view = found.view;
+    if (access_.file == FileAccess::read || !found.in_place || !found.bytes ||
         view.dtype() != DType::float32) {
-      auto copy = tensor<2>(name, axes);
-      HEADWISE_TRY(copy);
-      auto owner = std::make_shared<const Tensor<float, 2>>(*std::move(copy));
+      HEADWISE_ASSIGN(auto copy, tensor<2>(name, axes));
+      auto owner = std::make_shared<const Tensor<float, 2>>(std::move(copy));
       const auto elements = owner->view();
       return Kept{elements, std::move(owner)};
     }
@@ -214,7 +201,7 @@ class BertReader {
     HEADWISE_TRY(check_axes(name, view.extents(), axes));
     return Kept{{static_cast<const float*>(view.data()),
                  {view.extents()[0], view.extents()[1]}},
-                std::move(found->bytes)};
+                std::move(found.bytes)};
   }
 
   // What was made of parameters that do not fit together is the file's fault.
@@ -256,14 +243,15 @@ class BertReader {
   }
 
   Result<MultiHeadAttention> attention(std::size_t number) const {
-    const auto read = take_layer(
-        match_, shapes_, number,
-        [this](const std::string& name) { return this->read(name); });
-    HEADWISE_TRY(read);
+    HEADWISE_ASSIGN(
+        const auto read,
+        take_layer(match_, shapes_, number, [this](const std::string& name) {
+          return this->read(name);
+        }));
     const auto linear = [&](const std::string& name) -> Result<Linear> {
-      auto weight = of_file(to_float<2>(read->params.at(name + ".weight"),
+      auto weight = of_file(to_float<2>(read.params.at(name + ".weight"),
                                         kBertParams, name + ".weight"));
-      auto bias = of_file(to_float<1>(read->params.at(name + ".bias"),
+      auto bias = of_file(to_float<1>(read.params.at(name + ".bias"),
                                       kBertParams, name + ".bias"));
       return packed(std::move(weight), std::move(bias));
     };
@@ -316,20 +304,16 @@ class BertReader {
 Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
                                     const BertAccess& access) {
-  const auto path = find_params(kBertParams, folder);
-  HEADWISE_TRY(path);
-  const auto reader = BertReader::open(*path, config, access);
-  HEADWISE_TRY(reader);
-  auto embeddings = reader->embeddings();
-  HEADWISE_TRY(embeddings);
-  BertParams params{reader->config(), *std::move(embeddings), {}};
+  HEADWISE_ASSIGN(const auto path, find_params(kBertParams, folder));
+  HEADWISE_ASSIGN(const auto reader, BertReader::open(path, config, access));
+  HEADWISE_ASSIGN(auto embeddings, reader.embeddings());
+  BertParams params{reader.config(), std::move(embeddings), {}};
   for (std::size_t n = 0; n < config.num_layers; ++n) {
-    auto layer = reader->layer(n);
-    HEADWISE_TRY(layer);
+    HEADWISE_ASSIGN(auto layer, reader.layer(n));
     if (n != 0) {
-      layer->attention.share_memory_with(params.layers.front().attention);
+      layer.attention.share_memory_with(params.layers.front().attention);
     }
-    params.layers.push_back(*std::move(layer));
+    params.layers.push_back(std::move(layer));
   }
   return params;
 }
@@ -338,10 +322,9 @@ Result<BertEncoder> BertEncoder::read(const std::string& folder,
                                       const BertConfig& config,
                                       const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
-    auto params = read_bert_params(folder, config, access);
-    HEADWISE_TRY(params);
+    HEADWISE_ASSIGN(auto params, read_bert_params(folder, config, access));
     return BertEncoder(
-        std::unique_ptr<State, Delete>(new State{*std::move(params)}));
+        std::unique_ptr<State, Delete>(new State{std::move(params)}));
   });
 }
 

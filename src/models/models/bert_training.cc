@@ -37,35 +37,32 @@ struct BertLayerSaved {
 Status run_attention(const BertLayer& layer, const AttentionOptions& options,
                      const LayerOptions& layer_options, BertLayerSaved& saved) {
   const auto x = std::as_const(saved.x).view();
-  auto attention =
-      layer.attention.forward_for_backward(x, x, x, options, layer_options);
-  HEADWISE_TRY(attention);
-  auto attended = attention->result().output.clone();
-  HEADWISE_TRY(attended);
-  add_to(*attended, x);
-  auto between = normalized(*attended, layer.attention_norm, *options.executor);
-  HEADWISE_TRY(between);
-  saved.attention = *std::move(attention);
-  saved.attended = *std::move(attended);
-  saved.between = *std::move(between);
+  HEADWISE_ASSIGN(auto attention, layer.attention.forward_for_backward(
+                                      x, x, x, options, layer_options));
+  HEADWISE_ASSIGN(auto attended, attention.result().output.clone());
+  add_to(attended, x);
+  HEADWISE_ASSIGN(auto between, normalized(attended, layer.attention_norm,
+                                           *options.executor));
+  saved.attention = std::move(attention);
+  saved.attended = std::move(attended);
+  saved.between = std::move(between);
   return ok();
 }
 
 // The rest of `saved`, of saved.between.
 Status run_feed_forward(const BertLayer& layer, const Executor& executor,
                         BertLayerSaved& saved) {
-  auto intermediate =
-      layer.intermediate.forward(saved.between, "hidden", executor);
-  HEADWISE_TRY(intermediate);
-  auto activated = Tensor<float, 3>::create_unset(intermediate->extents());
-  HEADWISE_TRY(activated);
-  HEADWISE_TRY(gelu(rows_of(*intermediate), rows_of(*activated), executor));
-  auto put_out = layer.output.forward(*activated, "intermediate", executor);
-  HEADWISE_TRY(put_out);
-  add_to(*put_out, saved.between);
-  saved.intermediate = *std::move(intermediate);
-  saved.activated = *std::move(activated);
-  saved.put_out = *std::move(put_out);
+  HEADWISE_ASSIGN(auto intermediate, layer.intermediate.forward(
+                                         saved.between, "hidden", executor));
+  HEADWISE_ASSIGN(auto activated,
+                  Tensor<float, 3>::create_unset(intermediate.extents()));
+  HEADWISE_TRY(gelu(rows_of(intermediate), rows_of(activated), executor));
+  HEADWISE_ASSIGN(auto put_out,
+                  layer.output.forward(activated, "intermediate", executor));
+  add_to(put_out, saved.between);
+  saved.intermediate = std::move(intermediate);
+  saved.activated = std::move(activated);
+  saved.put_out = std::move(put_out);
   return ok();
 }
 
@@ -102,12 +99,12 @@ Status back_through_norm(const Pass& pass, const Tensor<float, 3>& x,
     HEADWISE_TRY(
         pass.terms->add_norm(name, rows_of(x), rows_of(std::as_const(d))));
   }
-  auto params = layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
-                                    pass.offsets, pass.executor);
-  HEADWISE_TRY(params);
+  HEADWISE_ASSIGN(auto params,
+                  layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
+                                      pass.offsets, pass.executor));
   if (pass.sums_params()) {
-    pass.put(name + ".weight", std::move(params->weight));
-    pass.put(name + ".bias", std::move(params->bias));
+    pass.put(name + ".weight", std::move(params.weight));
+    pass.put(name + ".bias", std::move(params.bias));
   }
   return ok();
 }
@@ -121,9 +118,9 @@ Result<Tensor<float, 3>> back_through(const Pass& pass, const Linear& linear,
     HEADWISE_TRY(pass.terms->add_projection(name, x, d_y));
   }
   if (pass.sums_params()) {
-    auto params = linear.backward_params(x, d_y, pass.offsets, pass.executor);
-    HEADWISE_TRY(params);
-    pass.put(name, *std::move(params));
+    HEADWISE_ASSIGN(auto params, linear.backward_params(x, d_y, pass.offsets,
+                                                        pass.executor));
+    pass.put(name, std::move(params));
   }
   return linear.backward_input(d_y, "d_y", pass.executor);
 }
@@ -136,16 +133,16 @@ Status back_through_feed_forward(const Pass& pass, std::size_t number,
   const BertNames& names = bert_names(pass.family);
   HEADWISE_TRY(back_through_norm(pass, saved.put_out, layer.output_norm,
                                  numbered(names.output_norm, number), d));
-  auto d_inner = back_through(pass, layer.output, saved.activated, d,
-                              numbered(names.output, number));
-  HEADWISE_TRY(d_inner);
-  const auto d_rows = rows_of(*d_inner);
-  HEADWISE_TRY(gelu_backward(rows_of(saved.intermediate), rows_of(*d_inner),
+  HEADWISE_ASSIGN(auto d_inner,
+                  back_through(pass, layer.output, saved.activated, d,
+                               numbered(names.output, number)));
+  const auto d_rows = rows_of(d_inner);
+  HEADWISE_TRY(gelu_backward(rows_of(saved.intermediate), rows_of(d_inner),
                              d_rows, pass.executor));
-  auto d_between = back_through(pass, layer.intermediate, saved.between,
-                                *d_inner, numbered(names.intermediate, number));
-  HEADWISE_TRY(d_between);
-  add_to(d, *d_between);
+  HEADWISE_ASSIGN(auto d_between,
+                  back_through(pass, layer.intermediate, saved.between, d_inner,
+                               numbered(names.intermediate, number)));
+  add_to(d, d_between);
   return ok();
 }
 
@@ -182,17 +179,17 @@ Status back_through_attention(const Pass& pass, std::size_t number,
   HEADWISE_TRY(back_through_norm(pass, saved.attended, layer.attention_norm,
                                  numbered(names.attention_norm, number), d));
   NumberedTerms terms(pass, number);
-  auto gradients = layer.attention.backward(
-      saved.attention, d, {}, pass.terms != nullptr ? &terms : nullptr);
-  HEADWISE_TRY(gradients);
-  for (const auto* by :
-       {&gradients->query, &gradients->key, &gradients->value}) {
+  HEADWISE_ASSIGN(
+      auto gradients,
+      layer.attention.backward(saved.attention, d, {},
+                               pass.terms != nullptr ? &terms : nullptr));
+  for (const auto* by : {&gradients.query, &gradients.key, &gradients.value}) {
     add_to(d, *by);
   }
   if (!pass.gradients.head_gates.empty()) {
     // Of a layer without a head it is empty, whatever the sequences.
     pass.gradients.head_gates[number] =
-        std::move(gradients->head_gates)
+        std::move(gradients.head_gates)
             .with_extents<2>({pass.offsets.extent(0) - 1,
                               layer.attention.config().num_heads});
   }
@@ -201,10 +198,10 @@ Status back_through_attention(const Pass& pass, std::size_t number,
       pass.put(attention_linear_name(pass.family, param, number),
                std::move(gradient));
     };
-    put("w_q", std::move(gradients->w_q));
-    put("w_k", std::move(gradients->w_k));
-    put("w_v", std::move(gradients->w_v));
-    put("w_o", *std::move(gradients->w_o));
+    put("w_q", std::move(gradients.w_q));
+    put("w_k", std::move(gradients.w_k));
+    put("w_v", std::move(gradients.w_v));
+    put("w_o", *std::move(gradients.w_o));
   }
   return ok();
 }
@@ -228,14 +225,12 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
                            const RaggedTokens& ids, const Tensor<float, 3>& d) {
   const auto put = [&](std::string_view name, const Embedding& table,
                        const auto& id_of) -> Status {
-    const auto flat = ids_of_rows(ids, d.extent(1), id_of);
-    HEADWISE_TRY(flat);
+    HEADWISE_ASSIGN(const auto flat, ids_of_rows(ids, d.extent(1), id_of));
     if (pass.terms != nullptr) {
-      return pass.terms->add_table(without_weight(name), *flat, d);
+      return pass.terms->add_table(without_weight(name), flat, d);
     }
-    auto gradient = table.backward(*flat, d, {}, pass.offsets);
-    HEADWISE_TRY(gradient);
-    pass.put(std::string(name), *std::move(gradient));
+    HEADWISE_ASSIGN(auto gradient, table.backward(flat, d, {}, pass.offsets));
+    pass.put(std::string(name), std::move(gradient));
     return ok();
   };
   HEADWISE_TRY(put(kWordTable, tables.word,
@@ -299,33 +294,32 @@ Result<BertSaved> BertEncoder::forward_for_backward(
         {},
         {}});
     BertSaved::State& state = *saved.state_;
-    auto embedded = Tensor<float, 3>::create_unset(
-        {1, static_cast<std::size_t>(state.offsets.back()),
-         params.config.hidden_size});
-    HEADWISE_TRY(embedded);
+    HEADWISE_ASSIGN(auto embedded,
+                    Tensor<float, 3>::create_unset(
+                        {1, static_cast<std::size_t>(state.offsets.back()),
+                         params.config.hidden_size}));
     embed(ids, /*token_types=*/{}, state.offsets, params.embeddings,
-          embedded->view(), *state.executor);
-    auto hidden =
-        normalized(*embedded, params.embeddings.norm, *state.executor);
-    HEADWISE_TRY(hidden);
-    state.embedded = *std::move(embedded);
+          embedded.view(), *state.executor);
+    HEADWISE_ASSIGN(auto hidden, normalized(embedded, params.embeddings.norm,
+                                            *state.executor));
+    state.embedded = std::move(embedded);
     AttentionOptions of_layers;
     of_layers.offsets = state.offsets_view();
     of_layers.executor = state.executor;
     for (std::size_t n = 0; n < params.layers.size(); ++n) {
       BertLayerSaved& layer = state.layers.emplace_back();
-      layer.x = *std::move(hidden);
+      layer.x = std::move(hidden);
       layer.hooks = hooks_of_layer(state.hooks, n);
       HEADWISE_TRY(run_attention(
           params.layers[n], of_layers,
           layer_options(options.head_gates, n, options.hooks, layer.hooks),
           layer));
       HEADWISE_TRY(run_feed_forward(params.layers[n], *state.executor, layer));
-      hidden = normalized(layer.put_out, params.layers[n].output_norm,
-                          *state.executor);
-      HEADWISE_TRY(hidden);
+      HEADWISE_ASSIGN(hidden,
+                      normalized(layer.put_out, params.layers[n].output_norm,
+                                 *state.executor));
     }
-    saved.hidden_ = std::move(*hidden).without_batch();
+    saved.hidden_ = std::move(hidden).without_batch();
     return saved;
   });
 }
@@ -343,11 +337,10 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
                              "(rows, hidden_size)", saved.hidden_.extents()));
     const auto state = std::move(saved.state_);
     const auto [rows, E] = d_hidden.extents();
-    auto d = Tensor<float, 3>::create_unset({1, rows, E});
-    HEADWISE_TRY(d);
+    HEADWISE_ASSIGN(auto d, Tensor<float, 3>::create_unset({1, rows, E}));
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t e = 0; e < E; ++e) {
-        (*d)(0, row, e) = d_hidden(row, e);
+        d(0, row, e) = d_hidden(row, e);
       }
     }
     const auto& [config, embeddings, layers] =
@@ -363,15 +356,15 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
                     .terms = wants_params ? terms : nullptr};
     for (std::size_t n = layers.size(); n-- > 0;) {
       BertLayerSaved& layer = state->layers[n];
-      HEADWISE_TRY(back_through_feed_forward(pass, n, layers[n], layer, *d));
-      HEADWISE_TRY(back_through_attention(pass, n, layers[n], layer, *d));
+      HEADWISE_TRY(back_through_feed_forward(pass, n, layers[n], layer, d));
+      HEADWISE_TRY(back_through_attention(pass, n, layers[n], layer, d));
       layer = {};
     }
     if (pass.wants_params) {
       HEADWISE_TRY(back_through_norm(pass, state->embedded, embeddings.norm,
-                                     std::string(kEmbeddingNorm), *d));
+                                     std::string(kEmbeddingNorm), d));
       HEADWISE_TRY(
-          back_through_tables(pass, *embeddings.tables, state->ids, *d));
+          back_through_tables(pass, *embeddings.tables, state->ids, d));
     }
     return gradients;
   });

@@ -137,18 +137,17 @@ Result<std::vector<Tensor<float, 2>>> create_places(
   constexpr std::size_t kTypesOfPair = 2;
   std::vector<Tensor<float, 2>> places;
   do {
-    auto place = Tensor<float, 2>::create_unset(position.extents());
-    HEADWISE_TRY(place);
-    places.push_back(*std::move(place));
+    HEADWISE_ASSIGN(auto place,
+                    Tensor<float, 2>::create_unset(position.extents()));
+    places.push_back(std::move(place));
   } while (places.size() < std::min(types.extent(0), kTypesOfPair));
   write_places(position, types, places);
   return places;
 }
 
 Status set_tables(BertEmbeddings& embeddings, BertTables tables) {
-  auto places = create_places(tables.position.weight(), types_of(tables));
-  HEADWISE_TRY(places);
-  embeddings.places = *std::move(places);
+  HEADWISE_ASSIGN(embeddings.places,
+                  create_places(tables.position.weight(), types_of(tables)));
   embeddings.tables = std::move(tables);
   embeddings.word = embeddings.tables->word.weight();
   return ok();

@@ -33,11 +33,9 @@ constexpr auto kCausalKeys = std::to_array<std::string_view>(
 Result<JsonFields> fields_of(const std::string& folder) {
   const std::string path = path_in(folder, "config.json");
   HEADWISE_TRY(check_regular_file(kCausalConfig, path));
-  auto file = InputFile::open(kCausalConfig, path);
-  HEADWISE_TRY(file);
-  const auto bytes = read_at_most(*file, kLargestSettings);
-  HEADWISE_TRY(bytes);
-  return JsonFields::parse(text_of(*bytes), file->subject(), kCausalKeys);
+  HEADWISE_ASSIGN(auto file, InputFile::open(kCausalConfig, path));
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(file, kLargestSettings));
+  return JsonFields::parse(text_of(bytes), file.subject(), kCausalKeys);
 }
 
 }  // namespace
@@ -50,17 +48,16 @@ bool is_causal_model(const std::string& folder) {
 
 Result<CausalConfig> read_causal_config(const std::string& folder) {
   HEADWISE_TRY(check_folder(kCausalConfig, folder));
-  const auto fields = fields_of(folder);
-  HEADWISE_TRY(fields);
+  HEADWISE_ASSIGN(const auto fields, fields_of(folder));
   std::string type;
-  HEADWISE_TRY(fields->require(kModelType, type));
+  HEADWISE_TRY(fields.require(kModelType, type));
   if (type != kCausalModelType) {
-    return fields->unexpected(kModelType, kCausalModelType,
-                              ErrorCode::unsupported);
+    return fields.unexpected(kModelType, kCausalModelType,
+                             ErrorCode::unsupported);
   }
   CausalConfig config;
-  HEADWISE_TRY(get_sizes(*fields, kSizes, config));
-  HEADWISE_TRY(get_layer_norm_eps(*fields, config));
+  HEADWISE_TRY(get_sizes(fields, kSizes, config));
+  HEADWISE_TRY(get_layer_norm_eps(fields, config));
   return config;
 }
 

@@ -24,15 +24,14 @@ const Executor& executor_of(const Executor* given) {
 Result<Tensor<float, 3>> entering(const CausalParams& params,
                                   const RaggedTokens& ids,
                                   const std::optional<LayerEntry>& from) {
-  const auto rows = causal_rows(ids);
-  HEADWISE_TRY(rows);
+  HEADWISE_ASSIGN(const auto rows, causal_rows(ids));
   if (!from) {
-    return embedded(params, *rows);
+    return embedded(params, rows);
   }
   HEADWISE_TRY(check_shape(
       kCausalModel, "from.hidden", from->hidden.extents(),
       "(rows, hidden_size)",
-      Extents<2>{rows->tokens.extent(1), params.config.hidden_size}));
+      Extents<2>{rows.tokens.extent(1), params.config.hidden_size}));
   return copy_of(as_batch_of_one(from->hidden));
 }
 
@@ -44,27 +43,25 @@ Result<Tensor<float, 3>> run_layers(const CausalParams& params,
                                     std::size_t last) {
   const Executor& executor = executor_of(pass.executor);
   const std::vector<std::int64_t> offsets = offsets_of(ids);
-  auto x = entering(params, ids, pass.from);
-  HEADWISE_TRY(x);
+  HEADWISE_ASSIGN(auto x, entering(params, ids, pass.from));
   const AttentionOptions options = {
       .mask = causal(), .offsets = offsets, .executor = &executor};
   const std::size_t first = pass.from ? pass.from->layer : 0;
-  for (std::size_t n = first; n < last && x->size() != 0; ++n) {
+  for (std::size_t n = first; n < last && x.size() != 0; ++n) {
     const auto& [norm, attention] = params.layers[n];
     if (pass.before_each) {
-      HEADWISE_TRY(pass.before_each(n, std::as_const(*x).view()));
+      HEADWISE_TRY(pass.before_each(n, std::as_const(x).view()));
     }
-    const auto input = normalized(*x, norm, executor);
-    HEADWISE_TRY(input);
+    HEADWISE_ASSIGN(const auto input, normalized(x, norm, executor));
     if (before_attention) {
-      HEADWISE_TRY(before_attention(n, input->view()));
+      HEADWISE_TRY(before_attention(n, input.view()));
     }
     const HeadHooks hooks = hooks_of_layer(pass.hooks, n);
-    const auto attended =
-        attention.forward(input->view(), input->view(), input->view(), options,
-                          layer_options(pass.head_gates, n, pass.hooks, hooks));
-    HEADWISE_TRY(attended);
-    add_to(*x, attended->output);
+    HEADWISE_ASSIGN(const auto attended,
+                    attention.forward(
+                        input.view(), input.view(), input.view(), options,
+                        layer_options(pass.head_gates, n, pass.hooks, hooks)));
+    add_to(x, attended.output);
   }
   return x;
 }
@@ -75,27 +72,23 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 Result<CausalRows> causal_rows(const RaggedTokens& ids) {
   const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
-  auto tokens = Tensor<TokenId, 2>::create_unset({1, rows});
-  auto positions = Tensor<TokenId, 2>::create_unset({1, rows});
-  HEADWISE_TRY(tokens);
-  HEADWISE_TRY(positions);
+  HEADWISE_ASSIGN(auto tokens, Tensor<TokenId, 2>::create_unset({1, rows}));
+  HEADWISE_ASSIGN(auto positions, Tensor<TokenId, 2>::create_unset({1, rows}));
   std::size_t row = 0;
   for (const auto& sequence : ids) {
     for (std::size_t t = 0; t < sequence.size(); ++t, ++row) {
-      (*tokens)(0, row) = sequence[t];
-      (*positions)(0, row) = static_cast<TokenId>(t);
+      tokens(0, row) = sequence[t];
+      positions(0, row) = static_cast<TokenId>(t);
     }
   }
-  return CausalRows{*std::move(tokens), *std::move(positions)};
+  return CausalRows{std::move(tokens), std::move(positions)};
 }
 
 Result<Tensor<float, 3>> embedded(const CausalParams& params,
                                   const CausalRows& rows) {
-  auto x = params.token.forward(rows.tokens);
-  HEADWISE_TRY(x);
-  const auto places = params.position.forward(rows.positions);
-  HEADWISE_TRY(places);
-  add_to(*x, *places);
+  HEADWISE_ASSIGN(auto x, params.token.forward(rows.tokens));
+  HEADWISE_ASSIGN(const auto places, params.position.forward(rows.positions));
+  add_to(x, places);
   return x;
 }
 
@@ -142,19 +135,17 @@ CausalModel::~CausalModel() = default;
 Result<CausalModel> CausalModel::create(const CausalConfig& config,
                                         Vocabulary vocabulary, Seed seed,
                                         Arithmetic arithmetic) try {
-  auto params =
-      draw_causal_params(config, std::move(vocabulary), seed, arithmetic);
-  HEADWISE_TRY(params);
-  return CausalModel(std::make_unique<State>(*std::move(params)));
+  HEADWISE_ASSIGN(auto params, draw_causal_params(config, std::move(vocabulary),
+                                                  seed, arithmetic));
+  return CausalModel(std::make_unique<State>(std::move(params)));
 } catch (...) {
   return caught_out_of_memory();
 }
 
 Result<CausalModel> CausalModel::read(const std::string& folder,
                                       Arithmetic arithmetic) try {
-  auto params = read_causal_params(folder, arithmetic);
-  HEADWISE_TRY(params);
-  return CausalModel(std::make_unique<State>(*std::move(params)));
+  HEADWISE_ASSIGN(auto params, read_causal_params(folder, arithmetic));
+  return CausalModel(std::make_unique<State>(std::move(params)));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -221,9 +212,8 @@ Result<Tensor<float, 2>> CausalModel::hidden(const RaggedTokens& ids,
     HEADWISE_TRY(check_layer_number(kCausalModel, "from.layer",
                                     options.from->layer, last));
   }
-  auto x = run_layers(*state_, ids, options, {}, last);
-  HEADWISE_TRY(x);
-  return std::move(*x).without_batch();
+  HEADWISE_ASSIGN(auto x, run_layers(*state_, ids, options, {}, last));
+  return std::move(x).without_batch();
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -234,25 +224,22 @@ Result<Tensor<float, 2>> CausalModel::unembed(TensorView<const float, 2> hidden,
   HEADWISE_TRY(check_shape(kCausalModel, "hidden", hidden.extents(),
                            "(rows, hidden_size)",
                            Extents<2>{hidden.extent(0), config().hidden_size}));
-  auto norm = Tensor<float, 2>::create_unset(hidden.extents());
-  HEADWISE_TRY(norm);
+  HEADWISE_ASSIGN(auto norm, Tensor<float, 2>::create_unset(hidden.extents()));
   HEADWISE_TRY(
-      layer_norm(hidden, state_->norm, norm->view(), executor_of(executor)));
+      layer_norm(hidden, state_->norm, norm.view(), executor_of(executor)));
   const auto normed =
-      std::move(*norm).with_extents<3>({1, hidden.extent(0), hidden.extent(1)});
-  auto logits =
-      state_->unembedding.forward(normed, "hidden", executor_of(executor));
-  HEADWISE_TRY(logits);
-  return std::move(*logits).without_batch();
+      std::move(norm).with_extents<3>({1, hidden.extent(0), hidden.extent(1)});
+  HEADWISE_ASSIGN(auto logits, state_->unembedding.forward(
+                                   normed, "hidden", executor_of(executor)));
+  return std::move(logits).without_batch();
 } catch (...) {
   return caught_out_of_memory();
 }
 
 Result<Tensor<float, 2>> CausalModel::logits(
     const RaggedTokens& ids, const CausalOptions& options) const {
-  const auto x = hidden(ids, options);
-  HEADWISE_TRY(x);
-  return unembed(x->view(), options.executor);
+  HEADWISE_ASSIGN(const auto x, hidden(ids, options));
+  return unembed(x.view(), options.executor);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

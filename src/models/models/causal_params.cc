@@ -25,10 +25,9 @@ enum Stream : std::uint32_t { kToken = 16, kPosition, kUnembedding };
 
 Result<Embedding> drawn_table(std::size_t rows, std::size_t size, Seed seed,
                               Stream stream) {
-  auto weight = Tensor<float, 2>::create_unset({rows, size});
-  HEADWISE_TRY(weight);
-  RandomStream(seed, stream).fill_normal(weight->elements());
-  return Embedding::from_weight(*std::move(weight));
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create_unset({rows, size}));
+  RandomStream(seed, stream).fill_normal(weight.elements());
+  return Embedding::from_weight(std::move(weight));
 }
 
 // The layers of one seed have different numbers.
@@ -41,12 +40,10 @@ Seed seed_of_layer(Seed seed, std::size_t layer) {
 }
 
 Result<LayerNormParams> new_norm(const CausalConfig& config) {
-  auto weight = Tensor<float, 1>::create({config.hidden_size});
-  auto bias = Tensor<float, 1>::create({config.hidden_size});
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
-  std::ranges::fill(weight->elements(), 1.0f);
-  return LayerNormParams{*std::move(weight), *std::move(bias),
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 1>::create({config.hidden_size}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create({config.hidden_size}));
+  std::ranges::fill(weight.elements(), 1.0f);
+  return LayerNormParams{std::move(weight), std::move(bias),
                          config.layer_norm_eps};
 }
 
@@ -59,22 +56,20 @@ class CausalReader {
  public:
   static Result<CausalReader> open(const std::string& folder,
                                    CausalConfig config) {
-    const auto path = find_params(kCausalParams, folder);
-    HEADWISE_TRY(path);
-    auto file = ParamFile::open(kCausalParams, *path);
-    HEADWISE_TRY(file);
-    const FileSubject subject{std::string(kCausalParams), *path};
-    HEADWISE_TRY(read_kept_heads(file->metadata(), subject, config.num_layers,
+    HEADWISE_ASSIGN(const auto path, find_params(kCausalParams, folder));
+    HEADWISE_ASSIGN(auto file, ParamFile::open(kCausalParams, path));
+    const FileSubject subject{std::string(kCausalParams), path};
+    HEADWISE_TRY(read_kept_heads(file.metadata(), subject, config.num_layers,
                                  config.num_heads, config.kept_heads));
-    return CausalReader(*std::move(file), std::move(config));
+    return CausalReader(std::move(file), std::move(config));
   }
 
   const CausalConfig& config() const { return config_; }
 
   Result<Embedding> table(const std::string& name, Axis rows) const {
-    auto weight = tensor<2>(name + ".weight", {rows, hidden_size()});
-    HEADWISE_TRY(weight);
-    return Embedding::from_weight(*std::move(weight));
+    HEADWISE_ASSIGN(auto weight,
+                    tensor<2>(name + ".weight", {rows, hidden_size()}));
+    return Embedding::from_weight(std::move(weight));
   }
 
   Result<LayerNormParams> norm(const std::string& name) const {
@@ -87,11 +82,10 @@ class CausalReader {
   }
 
   Result<Linear> unembedding() const {
-    auto weight =
-        tensor<2>("unembedding.weight",
-                  {{"vocab_size", config_.vocab_size}, hidden_size()});
-    HEADWISE_TRY(weight);
-    return Linear::from_params(*std::move(weight));
+    HEADWISE_ASSIGN(auto weight, tensor<2>("unembedding.weight",
+                                           {{"vocab_size", config_.vocab_size},
+                                            hidden_size()}));
+    return Linear::from_params(std::move(weight));
   }
 
   Result<CausalLayer> layer(std::size_t number) const {
@@ -113,11 +107,11 @@ class CausalReader {
     HEADWISE_TRY(w_k);
     HEADWISE_TRY(w_v);
     HEADWISE_TRY(w_o);
-    auto attention = MultiHeadAttention::from_params(
-        {*std::move(w_q), *std::move(w_k), *std::move(w_v), *std::move(w_o)},
-        heads);
-    HEADWISE_TRY(attention);
-    return CausalLayer{*std::move(norm), *std::move(attention)};
+    HEADWISE_ASSIGN(auto attention, MultiHeadAttention::from_params(
+                                        {*std::move(w_q), *std::move(w_k),
+                                         *std::move(w_v), *std::move(w_o)},
+                                        heads));
+    return CausalLayer{*std::move(norm), std::move(attention)};
   }
 
  private:
@@ -141,8 +135,7 @@ class CausalReader {
     if (!file_.names().contains(name)) {
       return subject.bad_data("has no " + printable(name));
     }
-    const auto array = file_.read(name);
-    HEADWISE_TRY(array);
+    HEADWISE_ASSIGN(const auto array, file_.read(name));
     std::string words;
     std::vector<std::size_t> expected;
     for (const auto& [word, size] : axes) {
@@ -150,12 +143,12 @@ class CausalReader {
       expected.push_back(size);
     }
     Status s =
-        check_shape(kCausalParams, name, array->shape, words + ")", expected);
-    s = s ? check_finite(array->view(), kCausalParams, name) : s;
+        check_shape(kCausalParams, name, array.shape, words + ")", expected);
+    s = s ? check_finite(array.view(), kCausalParams, name) : s;
     if (!s) {
       return subject.blame(s.error());
     }
-    auto made = to_float<Rank>(*array, kCausalParams, name);
+    auto made = to_float<Rank>(array, kCausalParams, name);
     return made ? std::move(made) : subject.blame(made.error());
   }
 
@@ -215,71 +208,63 @@ Result<CausalParams> draw_causal_params(const CausalConfig& config,
                                         Arithmetic arithmetic) {
   HEADWISE_TRY(check_config(config));
   HEADWISE_TRY(check_vocabulary(config, vocabulary));
-  auto token = drawn_table(config.vocab_size, config.hidden_size, seed, kToken);
+  HEADWISE_ASSIGN(auto token, drawn_table(config.vocab_size, config.hidden_size,
+                                          seed, kToken));
+  HEADWISE_ASSIGN(
+      auto position,
+      drawn_table(config.max_positions, config.hidden_size, seed, kPosition));
+  HEADWISE_ASSIGN(auto norm, new_norm(config));
+  HEADWISE_ASSIGN(auto unembedding,
+                  Linear::create({.in_features = config.hidden_size,
+                                  .out_features = config.vocab_size,
+                                  .bias = false},
+                                 RandomStream(seed, kUnembedding)));
+  std::vector<CausalLayer> layers;
+  for (std::size_t n = 0; n < config.num_layers; ++n) {
+    HEADWISE_ASSIGN(auto attention,
+                    MultiHeadAttention::create({.embed_dim = config.hidden_size,
+                                                .num_heads = config.num_heads,
+                                                .arithmetic = arithmetic},
+                                               seed_of_layer(seed, n)));
+    HEADWISE_ASSIGN(auto of_layer, new_norm(config));
+    layers.push_back({std::move(of_layer), std::move(attention)});
+  }
+  share_memory(layers);
+  return CausalParams{config,
+                      std::move(vocabulary),
+                      std::move(token),
+                      std::move(position),
+                      std::move(layers),
+                      std::move(norm),
+                      std::move(unembedding)};
+}
+
+Result<CausalParams> read_causal_params(const std::string& folder,
+                                        Arithmetic arithmetic) {
+  HEADWISE_ASSIGN(const auto config, read_causal_config(folder));
+  HEADWISE_ASSIGN(const auto words_path, vocabulary_path(folder));
+  const std::string& words = words_path;
+  HEADWISE_TRY(check_regular_file("read_vocabulary", words));
+  HEADWISE_ASSIGN(auto vocabulary, read_vocabulary(words));
+  HEADWISE_TRY(check_vocabulary(config, vocabulary));
+  HEADWISE_ASSIGN(const auto reader, CausalReader::open(folder, config));
+  auto token = reader.table("token", {"vocab_size", config.vocab_size});
   auto position =
-      drawn_table(config.max_positions, config.hidden_size, seed, kPosition);
-  auto norm = new_norm(config);
-  auto unembedding = Linear::create({.in_features = config.hidden_size,
-                                     .out_features = config.vocab_size,
-                                     .bias = false},
-                                    RandomStream(seed, kUnembedding));
+      reader.table("position", {"max_positions", config.max_positions});
+  auto norm = reader.norm("norm");
+  auto unembedding = reader.unembedding();
   HEADWISE_TRY(token);
   HEADWISE_TRY(position);
   HEADWISE_TRY(norm);
   HEADWISE_TRY(unembedding);
   std::vector<CausalLayer> layers;
   for (std::size_t n = 0; n < config.num_layers; ++n) {
-    auto attention =
-        MultiHeadAttention::create({.embed_dim = config.hidden_size,
-                                    .num_heads = config.num_heads,
-                                    .arithmetic = arithmetic},
-                                   seed_of_layer(seed, n));
-    auto of_layer = new_norm(config);
-    HEADWISE_TRY(attention);
-    HEADWISE_TRY(of_layer);
-    layers.push_back({*std::move(of_layer), *std::move(attention)});
+    HEADWISE_ASSIGN(auto layer, reader.layer(n));
+    HEADWISE_TRY(layer.attention.set_arithmetic(arithmetic));
+    layers.push_back(std::move(layer));
   }
   share_memory(layers);
-  return CausalParams{config,
-                      std::move(vocabulary),
-                      *std::move(token),
-                      *std::move(position),
-                      std::move(layers),
-                      *std::move(norm),
-                      *std::move(unembedding)};
-}
-
-Result<CausalParams> read_causal_params(const std::string& folder,
-                                        Arithmetic arithmetic) {
-  const auto config = read_causal_config(folder);
-  HEADWISE_TRY(config);
-  const auto words_path = vocabulary_path(folder);
-  HEADWISE_TRY(words_path);
-  const std::string& words = *words_path;
-  HEADWISE_TRY(check_regular_file("read_vocabulary", words));
-  auto vocabulary = read_vocabulary(words);
-  HEADWISE_TRY(vocabulary);
-  HEADWISE_TRY(check_vocabulary(*config, *vocabulary));
-  const auto reader = CausalReader::open(folder, *config);
-  HEADWISE_TRY(reader);
-  auto token = reader->table("token", {"vocab_size", config->vocab_size});
-  auto position =
-      reader->table("position", {"max_positions", config->max_positions});
-  auto norm = reader->norm("norm");
-  auto unembedding = reader->unembedding();
-  HEADWISE_TRY(token);
-  HEADWISE_TRY(position);
-  HEADWISE_TRY(norm);
-  HEADWISE_TRY(unembedding);
-  std::vector<CausalLayer> layers;
-  for (std::size_t n = 0; n < config->num_layers; ++n) {
-    auto layer = reader->layer(n);
-    HEADWISE_TRY(layer);
-    HEADWISE_TRY(layer->attention.set_arithmetic(arithmetic));
-    layers.push_back(*std::move(layer));
-  }
-  share_memory(layers);
-  return CausalParams{reader->config(),       *std::move(vocabulary),
+  return CausalParams{reader.config(),        std::move(vocabulary),
                       *std::move(token),      *std::move(position),
                       std::move(layers),      *std::move(norm),
                       *std::move(unembedding)};

@@ -71,11 +71,11 @@ class Backward {
   // d becomes the gradient by x, of which the norm was taken.
   Status through_norm(const Tensor<float, 3>& x, const LayerNormParams& norm,
                       const std::string& name, Tensor<float, 3>& d) {
-    auto by = layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
-                                  offsets_, executor_);
-    HEADWISE_TRY(by);
-    put(name + ".weight", std::move(by->weight));
-    put(name + ".bias", std::move(by->bias));
+    HEADWISE_ASSIGN(
+        auto by, layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
+                                     offsets_, executor_));
+    put(name + ".weight", std::move(by.weight));
+    put(name + ".bias", std::move(by.bias));
     return ok();
   }
 
@@ -83,10 +83,9 @@ class Backward {
   Result<Tensor<float, 3>> through_unembedding(
       const Tensor<float, 3>& hidden, TensorView<const float, 3> d_logits) {
     if (wants_params_) {
-      auto by = params_.unembedding.backward_params(hidden, d_logits, offsets_,
-                                                    executor_);
-      HEADWISE_TRY(by);
-      put("unembedding.weight", std::move(by->weight));
+      HEADWISE_ASSIGN(auto by, params_.unembedding.backward_params(
+                                   hidden, d_logits, offsets_, executor_));
+      put("unembedding.weight", std::move(by.weight));
     }
     return params_.unembedding.backward_input(d_logits, "d_logits", executor_);
   }
@@ -94,20 +93,20 @@ class Backward {
   // d becomes the gradient by what the layer took.
   Status through_layer(std::size_t n, CausalLayerSaved& saved,
                        Tensor<float, 3>& d) {
-    auto by = params_.layers[n].attention.backward(saved.attention, d);
-    HEADWISE_TRY(by);
-    Tensor<float, 3> d_input = std::move(by->query);
-    add_to(d_input, by->key);
-    add_to(d_input, by->value);
+    HEADWISE_ASSIGN(auto by,
+                    params_.layers[n].attention.backward(saved.attention, d));
+    Tensor<float, 3> d_input = std::move(by.query);
+    add_to(d_input, by.key);
+    add_to(d_input, by.value);
     if (!gradients_.head_gates.empty()) {
       // Of a layer without a head it is empty, whatever the sequences.
       gradients_.head_gates[n] =
-          std::move(by->head_gates)
+          std::move(by.head_gates)
               .with_extents<2>(
                   {offsets_.extent(0) - 1,
                    params_.layers[n].attention.config().num_heads});
     }
-    by->for_each([&](std::string_view name, std::span<float> values) {
+    by.for_each([&](std::string_view name, std::span<float> values) {
       add(causal_name(n, name), values);
     });
     HEADWISE_TRY(made_);
@@ -169,11 +168,10 @@ Result<CausalSaved> CausalModel::forward_for_backward(
   HEADWISE_TRY(check_causal_options(options));
   HEADWISE_TRY(
       check_call(params, ids, options.head_gates, params.layers.size()));
-  auto rows = causal_rows(ids);
-  HEADWISE_TRY(rows);
+  HEADWISE_ASSIGN(auto rows, causal_rows(ids));
   CausalSaved saved;
   saved.state_.reset(new CausalSaved::State{
-      *std::move(rows),
+      std::move(rows),
       offsets_of(ids),
       options.executor ? options.executor : &Executor::default_executor(),
       !options.head_gates.empty(),
@@ -182,36 +180,32 @@ Result<CausalSaved> CausalModel::forward_for_backward(
       {},
       {}});
   CausalSaved::State& state = *saved.state_;
-  auto x = embedded(params, state.rows);
-  HEADWISE_TRY(x);
+  HEADWISE_ASSIGN(auto x, embedded(params, state.rows));
   const AttentionOptions of_layers = {.mask = causal(),
                                       .offsets = state.offsets_view(),
                                       .executor = state.executor};
   for (std::size_t n = 0; n < params.layers.size(); ++n) {
     const auto& [norm, attention] = params.layers[n];
     CausalLayerSaved& layer = state.layers.emplace_back();
-    auto input = normalized(*x, norm, *state.executor);
-    HEADWISE_TRY(input);
-    layer.input = *std::move(input);
+    HEADWISE_ASSIGN(layer.input, normalized(x, norm, *state.executor));
     layer.hooks = hooks_of_layer(state.hooks, n);
     const auto seen = std::as_const(layer.input).view();
-    auto attended = attention.forward_for_backward(
-        seen, seen, seen, of_layers,
-        layer_options(options.head_gates, n, state.hooks, layer.hooks));
-    HEADWISE_TRY(attended);
-    layer.x = *std::move(x);
-    x = layer.x.clone();
-    HEADWISE_TRY(x);
-    add_to(*x, attended->result().output);
-    layer.attention = *std::move(attended);
+    HEADWISE_ASSIGN(
+        auto attended,
+        attention.forward_for_backward(
+            seen, seen, seen, of_layers,
+            layer_options(options.head_gates, n, state.hooks, layer.hooks)));
+    layer.x = std::move(x);
+    HEADWISE_ASSIGN(x, layer.x.clone());
+    add_to(x, attended.result().output);
+    layer.attention = std::move(attended);
   }
-  auto hidden = normalized(*x, params.norm, *state.executor);
-  HEADWISE_TRY(hidden);
-  auto logits = params.unembedding.forward(*hidden, "hidden", *state.executor);
-  HEADWISE_TRY(logits);
-  state.x = *std::move(x);
-  state.hidden = *std::move(hidden);
-  saved.logits_ = std::move(*logits).without_batch();
+  HEADWISE_ASSIGN(auto hidden, normalized(x, params.norm, *state.executor));
+  HEADWISE_ASSIGN(auto logits, params.unembedding.forward(hidden, "hidden",
+                                                          *state.executor));
+  state.x = std::move(x);
+  state.hidden = std::move(hidden);
+  saved.logits_ = std::move(logits).without_batch();
   return saved;
 } catch (...) {
   return caught_out_of_memory();
@@ -233,13 +227,13 @@ Result<CausalGradients> CausalModel::backward(
   gradients.head_gates.resize(state.gated ? params.layers.size() : 0);
   Backward pass(params, state.offsets_view(), *state.executor,
                 wanted == BertWanted::params_and_gates, gradients);
-  auto d = pass.through_unembedding(state.hidden, as_batch_of_one(d_logits));
-  HEADWISE_TRY(d);
-  HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", *d));
+  HEADWISE_ASSIGN(auto d, pass.through_unembedding(state.hidden,
+                                                   as_batch_of_one(d_logits)));
+  HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", d));
   for (std::size_t n = params.layers.size(); n-- > 0;) {
-    HEADWISE_TRY(pass.through_layer(n, state.layers[n], *d));
+    HEADWISE_TRY(pass.through_layer(n, state.layers[n], d));
   }
-  HEADWISE_TRY(pass.through_tables(state.rows, *d));
+  HEADWISE_TRY(pass.through_tables(state.rows, d));
   return gradients;
 } catch (...) {
   return caught_out_of_memory();

@@ -1,7 +1,6 @@
 // A causal model's parameters: shown and replaced by name, and written.
 #include <vector>
 
-#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/safetensors.h"
@@ -111,7 +110,8 @@ Status CausalModel::write(const std::string& folder,
        .keep = keep},
       [&](const std::string& fresh) -> Status {
         HEADWISE_TRY(write_files(*this, fresh));
-        return assign(old, entries_of_files(kCausalUpdate, folder, names));
+        HEADWISE_ASSIGN(old, entries_of_files(kCausalUpdate, folder, names));
+        return ok();
       });
 } catch (...) {
   return caught_out_of_memory();

@@ -129,22 +129,20 @@ Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
   if (!file.tensors().contains(name)) {
     return subject.bad_data("has no " + std::string(name));
   }
-  const auto array = file.array(name);
-  HEADWISE_TRY(array);
-  if (Status s = check_finite(*array, kLabelProbe, name); !s) {
+  HEADWISE_ASSIGN(const auto array, file.array(name));
+  if (Status s = check_finite(array, kLabelProbe, name); !s) {
     return subject.blame(s.error());
   }
-  auto param = to_float<Rank>(*array, kLabelProbe, name);
+  auto param = to_float<Rank>(array, kLabelProbe, name);
   return param ? std::move(param) : subject.blame(param.error());
 }
 
 Result<LabelProbe> read_probe(const std::string& path,
                               std::size_t embedding_size) {
   const FileSubject subject{std::string(kLabelProbe), path};
-  const auto file = open_safetensors(path);
-  HEADWISE_TRY(file);
-  auto weight = read_param<2>(*file, "weight", path);
-  auto bias = read_param<1>(*file, "bias", path);
+  HEADWISE_ASSIGN(const auto file, open_safetensors(path));
+  auto weight = read_param<2>(file, "weight", path);
+  auto bias = read_param<1>(file, "bias", path);
   HEADWISE_TRY(weight);
   HEADWISE_TRY(bias);
   const std::size_t count = weight->extent(0);
@@ -157,13 +155,12 @@ Result<LabelProbe> read_probe(const std::string& path,
   if (!s) {
     return subject.blame(s.error());
   }
-  auto labels = labels_of(file->metadata(), count, subject);
-  HEADWISE_TRY(labels);
-  if (s = check_labels(*labels); !s) {
+  HEADWISE_ASSIGN(auto labels, labels_of(file.metadata(), count, subject));
+  if (s = check_labels(labels); !s) {
     return subject.blame(s.error());
   }
   auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
-  return linear ? LabelProbe::create(*std::move(linear), *std::move(labels))
+  return linear ? LabelProbe::create(*std::move(linear), std::move(labels))
                 : Result<LabelProbe>(linear.error());
 }
 
@@ -189,12 +186,11 @@ Result<LabelProbe> LabelProbe::create(Linear linear,
 
 Result<LabelProbe> LabelProbe::create(std::size_t embedding_size,
                                       std::vector<std::string> labels) try {
-  auto weight = Tensor<float, 2>::create({labels.size(), embedding_size});
-  auto bias = Tensor<float, 1>::create({labels.size()});
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
+  HEADWISE_ASSIGN(auto weight,
+                  Tensor<float, 2>::create({labels.size(), embedding_size}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create({labels.size()}));
   HEADWISE_TRY(check_labels(labels));
-  auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
+  auto linear = Linear::from_params(std::move(weight), std::move(bias));
   return linear ? create(*std::move(linear), std::move(labels))
                 : Result<LabelProbe>(linear.error());
 } catch (...) {
@@ -206,29 +202,26 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
                                      std::vector<std::string> labels,
                                      const ProbeTraining& training) {
   return catching_out_of_memory([&]() -> Result<LabelProbe> {
-    auto probe = create(embeddings.extent(1), std::move(labels));
-    auto optimizer =
+    HEADWISE_ASSIGN(auto probe,
+                    create(embeddings.extent(1), std::move(labels)));
+    HEADWISE_ASSIGN(
+        auto optimizer,
         Optimizer::create(AdamWConfig{.learning_rate = training.learning_rate,
-                                      .weight_decay = training.weight_decay});
-    HEADWISE_TRY(probe);
-    HEADWISE_TRY(optimizer);
+                                      .weight_decay = training.weight_decay}));
     const Executor& executor =
         training.executor ? *training.executor : Executor::default_executor();
     for (std::size_t step = 0; step < training.steps; ++step) {
-      const auto logits = probe->logits(embeddings, executor);
-      HEADWISE_TRY(logits);
-      const auto loss = cross_entropy(*logits, targets);
-      HEADWISE_TRY(loss);
-      const auto gradients = probe->linear_.backward_params(
-          as_batch_of_one(embeddings), as_batch_of_one(loss->d_logits), {},
-          executor);
-      HEADWISE_TRY(gradients);
-      optimizer->begin_step();
+      HEADWISE_ASSIGN(const auto logits, probe.logits(embeddings, executor));
+      HEADWISE_ASSIGN(const auto loss, cross_entropy(logits, targets));
+      HEADWISE_ASSIGN(const auto gradients,
+                      probe.linear_.backward_params(
+                          as_batch_of_one(embeddings),
+                          as_batch_of_one(loss.d_logits), {}, executor));
+      optimizer.begin_step();
       Status s = ok();
-      probe->linear_.update([&](std::span<float> weight,
-                                std::span<float> bias) {
-        s = optimizer->update("weight", weight, gradients->weight.elements());
-        s = s ? optimizer->update("bias", bias, gradients->bias.elements()) : s;
+      probe.linear_.update([&](std::span<float> weight, std::span<float> bias) {
+        s = optimizer.update("weight", weight, gradients.weight.elements());
+        s = s ? optimizer.update("bias", bias, gradients.bias.elements()) : s;
       });
       HEADWISE_TRY(s);
       if (training.progress) {
@@ -243,9 +236,9 @@ Result<std::optional<LabelProbe>> LabelProbe::read(const std::string& folder,
                                                    std::size_t embedding_size) {
   return catching_out_of_memory([&]() -> Result<std::optional<LabelProbe>> {
     const std::string path = folder + std::string(kFile);
-    const auto there = InputFile::open_if_there(kLabelProbe, path);
-    HEADWISE_TRY(there);
-    if (!there->has_value()) {
+    HEADWISE_ASSIGN(const auto there,
+                    InputFile::open_if_there(kLabelProbe, path));
+    if (!there.has_value()) {
       return std::optional<LabelProbe>();
     }
     auto probe = read_probe(path, embedding_size);

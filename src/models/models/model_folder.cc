@@ -48,9 +48,8 @@ Result<std::set<std::string>> module_folders(std::string_view operation,
   if (!*file || (*file)->size().value_or(0) > kLargestSettings) {
     return std::set<std::string>();
   }
-  const auto bytes = (*file)->read_all();
-  HEADWISE_TRY(bytes);
-  const auto modules = parse_sentence_modules(text_of(*bytes), {"", path});
+  HEADWISE_ASSIGN(const auto bytes, (*file)->read_all());
+  const auto modules = parse_sentence_modules(text_of(bytes), {"", path});
   return modules ? std::set<std::string>{modules->transformer_folder,
                                          modules->pooling_folder}
                  : std::set<std::string>();
@@ -66,30 +65,28 @@ bool is_empty_folder(const std::string& path) {
 Status add_entries(std::string_view operation, const std::string& folder,
                    const OwnFiles& own, const std::string& within,
                    FolderEntries& entries) {
-  const auto names = names_in_folder(operation, path_in(folder, within));
-  HEADWISE_TRY(names);
-  for (const std::string& name : *names) {
+  HEADWISE_ASSIGN(const auto names,
+                  names_in_folder(operation, path_in(folder, within)));
+  for (const std::string& name : names) {
     const std::string below = within + name;
     const std::string path = path_in(folder, below);
-    const auto kind = kind_of_entry(operation, path);
-    HEADWISE_TRY(kind);
-    if (*kind == EntryKind::nothing || is_temporary_name(name)) {
+    HEADWISE_ASSIGN(const auto kind, kind_of_entry(operation, path));
+    if (kind == EntryKind::nothing || is_temporary_name(name)) {
       continue;
     }
-    const auto is_own = own.has(within, name);
-    HEADWISE_TRY(is_own);
-    if (*kind == EntryKind::folder && *is_own) {
+    HEADWISE_ASSIGN(const auto is_own, own.has(within, name));
+    if (kind == EntryKind::folder && is_own) {
       return io_error({std::string(operation), path}, EISDIR);
     }
-    const auto is_own_folder = *kind == EntryKind::folder && within.empty()
-                                   ? own.has_folder(name)
-                                   : Result<bool>(false);
-    HEADWISE_TRY(is_own_folder);
-    if (*is_own_folder) {
+    HEADWISE_ASSIGN(const auto is_own_folder,
+                    kind == EntryKind::folder && within.empty()
+                        ? own.has_folder(name)
+                        : Result<bool>(false));
+    if (is_own_folder) {
       HEADWISE_TRY(add_entries(operation, folder, own, below + "/", entries));
-    } else if (*kind == EntryKind::file && *is_own) {
+    } else if (kind == EntryKind::file && is_own) {
       entries.own.push_back(below);
-    } else if (*kind != EntryKind::folder || !is_empty_folder(path)) {
+    } else if (kind != EntryKind::folder || !is_empty_folder(path)) {
       entries.foreign.push_back(below);
     }
   }
@@ -100,9 +97,9 @@ Result<FolderEntries> entries_of(std::string_view operation,
                                  const std::string& folder,
                                  const OwnFiles& own) {
   FolderEntries entries;
-  const auto kind = kind_of_entry(operation, canonical_path(folder));
-  HEADWISE_TRY(kind);
-  if (*kind == EntryKind::nothing) {
+  HEADWISE_ASSIGN(const auto kind,
+                  kind_of_entry(operation, canonical_path(folder)));
+  if (kind == EntryKind::nothing) {
     return entries;
   }
   Status s = add_entries(operation, folder, own, "", entries);
@@ -114,16 +111,16 @@ Result<FolderEntries> entries_of(std::string_view operation,
 Result<ModelFolder> look_at_model_folder(const std::string& folder,
                                          const std::string& source) try {
   constexpr std::string_view kWriter = "write_model";
-  const auto entries = entries_of_model(kWriter, folder, source);
-  HEADWISE_TRY(entries);
+  HEADWISE_ASSIGN(const auto entries,
+                  entries_of_model(kWriter, folder, source));
   const auto names = names_in_folder(kWriter, folder);
   if (!names && !means_absent(names.error().details().system_error)) {
     return names.error();
   }
   ModelFolder found{
       .has_files = names && !std::ranges::all_of(*names, is_temporary_name)};
-  if (!entries->foreign.empty()) {
-    found.foreign = entries->foreign.front();
+  if (!entries.foreign.empty()) {
+    found.foreign = entries.foreign.front();
   }
   return found;
 } catch (...) {
@@ -138,12 +135,11 @@ bool is_settings_file(std::string_view name) {
 Result<FolderEntries> entries_of_model(std::string_view operation,
                                        const std::string& folder,
                                        const std::string& source) {
-  const auto modules = module_folders(operation, folder);
-  HEADWISE_TRY(modules);
+  HEADWISE_ASSIGN(const auto modules, module_folders(operation, folder));
   const auto has = [&](const std::string& within,
                        const std::string& name) -> Result<bool> {
-    const bool is_of_module = within.empty() || modules->contains(within.substr(
-                                                    0, within.size() - 1));
+    const bool is_of_module =
+        within.empty() || modules.contains(within.substr(0, within.size() - 1));
     if (is_of_module && is_of_model(name)) {
       return true;
     }
@@ -152,12 +148,12 @@ Result<FolderEntries> entries_of_model(std::string_view operation,
                : Result<bool>(false);
   };
   const auto has_folder = [&](const std::string& name) -> Result<bool> {
-    if (modules->contains(name)) {
+    if (modules.contains(name)) {
       return true;
     }
-    const auto kind = kind_of_entry(operation, path_in(source, name));
-    HEADWISE_TRY(kind);
-    return *kind == EntryKind::folder;
+    HEADWISE_ASSIGN(const auto kind,
+                    kind_of_entry(operation, path_in(source, name)));
+    return kind == EntryKind::folder;
   };
   return entries_of(operation, folder, {has, has_folder});
 }

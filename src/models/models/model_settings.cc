@@ -20,16 +20,12 @@ constexpr std::string_view kModelSettings = "read_model_settings";
 // stays.
 template <class Into, class Parse>
 Status read_into(Into& into, const std::string& path, const Parse& parse) {
-  auto file = InputFile::open_if_there(kModelSettings, path);
-  HEADWISE_TRY(file);
-  if (!file->has_value()) {
+  HEADWISE_ASSIGN(auto file, InputFile::open_if_there(kModelSettings, path));
+  if (!file.has_value()) {
     return ok();
   }
-  const auto bytes = read_at_most(**file, kLargestSettings);
-  HEADWISE_TRY(bytes);
-  auto parsed = parse(text_of(*bytes), (*file)->subject());
-  HEADWISE_TRY(parsed);
-  into = *std::move(parsed);
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(*file, kLargestSettings));
+  HEADWISE_ASSIGN(into, parse(text_of(bytes), file->subject()));
   return ok();
 }
 
@@ -87,10 +83,9 @@ Status read_tokenizer_json(const std::string& folder,
 // The tokenizer's settings, and what sentence-transformers makes of them.
 Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
   HEADWISE_TRY(check_no_added_tokens(folder));
-  const auto vocabulary = vocabulary_path(folder);
-  HEADWISE_TRY(vocabulary);
+  HEADWISE_ASSIGN(const auto vocabulary, vocabulary_path(folder));
   std::optional<WordPieceOptions> whole;
-  if (is_tokenizer_json(*vocabulary)) {
+  if (is_tokenizer_json(vocabulary)) {
     HEADWISE_TRY(read_tokenizer_json(folder, whole));
     into.wordpiece = whole.value_or(into.wordpiece);
   }
@@ -158,11 +153,11 @@ Result<ModelSettings> read(const std::string& folder) {
   std::optional<SentenceModules> modules;
   HEADWISE_TRY(
       read_into(modules, folder + "/modules.json", parse_sentence_modules));
-  auto place = transformer_folder(
-      folder, modules ? modules->transformer_folder : std::string());
-  HEADWISE_TRY(place);
+  HEADWISE_ASSIGN(auto place, transformer_folder(
+                                  folder, modules ? modules->transformer_folder
+                                                  : std::string()));
   ModelSettings settings;
-  settings.transformer_folder = *std::move(place);
+  settings.transformer_folder = std::move(place);
   HEADWISE_TRY(read_config(settings.transformer_folder, settings.config));
   TokenizerSettings tokenizer;
   HEADWISE_TRY(read_tokenizer(settings.transformer_folder, tokenizer));

@@ -96,10 +96,10 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
 Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                                            const FileSubject& subject,
                                            std::size_t hidden_size) {
-  const auto fields = JsonFields::parse(text, subject, kPoolingKeys);
-  HEADWISE_TRY(fields);
-  HEADWISE_TRY(check_size(*fields, hidden_size));
-  return fields->has(kModeKey) ? listed(*fields) : switched_on(*fields);
+  HEADWISE_ASSIGN(const auto fields,
+                  JsonFields::parse(text, subject, kPoolingKeys));
+  HEADWISE_TRY(check_size(fields, hidden_size));
+  return fields.has(kModeKey) ? listed(fields) : switched_on(fields);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

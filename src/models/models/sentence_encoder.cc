@@ -121,15 +121,14 @@ class Window {
   Status run_side_by_side(const std::vector<Part>& parts,
                           const Executor& executor,
                           SharedProgress& count) const {
-    const auto alone = Executor::with_threads(1);
-    HEADWISE_TRY(alone);
+    HEADWISE_ASSIGN(const auto alone, Executor::with_threads(1));
     std::vector<Status> done(parts.size(), ok());
     std::atomic<std::size_t> next = 0;
     executor.run_workers(
         std::min(executor.threads(), parts.size()), [&](std::size_t) {
           BertMemory memory;
           for (std::size_t n = next++; n < parts.size(); n = next++) {
-            done[n] = encode(parts[n], *alone, memory);
+            done[n] = encode(parts[n], alone, memory);
             count.add(parts[n].end - parts[n].begin);
           }
         });
@@ -177,33 +176,29 @@ std::size_t most_tokens(const ModelSettings& settings,
 Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
                                               const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
-    auto settings = read_model_settings(folder);
-    HEADWISE_TRY(settings);
-    const std::string& inner = settings->transformer_folder;
-    const auto found = vocabulary_path(inner);
-    HEADWISE_TRY(found);
-    const std::string& path = *found;
+    HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
+    const std::string& inner = settings.transformer_folder;
+    HEADWISE_ASSIGN(const auto found, vocabulary_path(inner));
+    const std::string& path = found;
     HEADWISE_TRY(check_regular_file("read_vocabulary", path));
-    const auto has_vocabulary = is_regular_file(kSentenceEncoder, path);
-    HEADWISE_TRY(has_vocabulary);
-    if (!*has_vocabulary) {
+    HEADWISE_ASSIGN(const auto has_vocabulary,
+                    is_regular_file(kSentenceEncoder, path));
+    if (!has_vocabulary) {
       return FileSubject{std::string(kSentenceEncoder), inner}.error(
           ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
     }
-    auto vocabulary = read_vocabulary(path);
-    HEADWISE_TRY(vocabulary);
-    if (vocabulary->size() > settings->config.vocab_size) {
+    HEADWISE_ASSIGN(auto vocabulary, read_vocabulary(path));
+    if (vocabulary.size() > settings.config.vocab_size) {
       return FileSubject{std::string(kSentenceEncoder), path}.bad_data(
-          "has " + std::to_string(vocabulary->size()) + " tokens",
-          "at most vocab_size = " +
-              std::to_string(settings->config.vocab_size));
+          "has " + std::to_string(vocabulary.size()) + " tokens",
+          "at most vocab_size = " + std::to_string(settings.config.vocab_size));
     }
-    auto encoder = BertEncoder::read(inner, settings->config, access);
-    HEADWISE_TRY(encoder);
-    settings->config = encoder->config();
-    WordPiece tokenizer(*std::move(vocabulary), settings->wordpiece);
-    return SentenceEncoder(*std::move(settings), std::move(tokenizer),
-                           *std::move(encoder));
+    HEADWISE_ASSIGN(auto encoder,
+                    BertEncoder::read(inner, settings.config, access));
+    settings.config = encoder.config();
+    WordPiece tokenizer(std::move(vocabulary), settings.wordpiece);
+    return SentenceEncoder(std::move(settings), std::move(tokenizer),
+                           std::move(encoder));
   });
 }
 
@@ -224,25 +219,24 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
   return catching_out_of_memory([&]() -> Result<SentenceEmbeddings> {
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
-    auto embeddings =
-        Tensor<float, 2>::create_unset({sentences.size(), embedding_size()});
-    HEADWISE_TRY(embeddings);
-    SentenceEmbeddings result{*std::move(embeddings), {}, 0};
+    HEADWISE_ASSIGN(auto embeddings, Tensor<float, 2>::create_unset(
+                                         {sentences.size(), embedding_size()}));
+    SentenceEmbeddings result{std::move(embeddings), {}, 0};
     SharedProgress count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
-      const auto batch =
+      HEADWISE_ASSIGN(
+          const auto batch,
           tokens_of(tokenizer_, sentences.subspan(first, size), first,
-                    most_tokens(settings_, options), executor);
-      HEADWISE_TRY(batch);
+                    most_tokens(settings_, options), executor));
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});
       HEADWISE_TRY(
-          Window(encoder_, settings_, batch->ids, to).run(executor, count));
-      for (const auto& ids : batch->ids) {
+          Window(encoder_, settings_, batch.ids, to).run(executor, count));
+      for (const auto& ids : batch.ids) {
         result.tokens += ids.size();
       }
-      result.cut.insert(result.cut.end(), batch->cut.begin(), batch->cut.end());
+      result.cut.insert(result.cut.end(), batch.cut.begin(), batch.cut.end());
     }
     return result;
   });

@@ -39,12 +39,12 @@ Result<std::string> folder_of(const JsonFields& module, std::size_t n) {
 Result<SentenceModules> parse_sentence_modules(std::string_view text,
                                                const FileSubject& subject) {
   constexpr std::size_t kMost = 16;
-  const auto modules =
-      JsonFields::parse_list(text, subject, "module", kModuleKeys, kMost);
-  HEADWISE_TRY(modules);
+  HEADWISE_ASSIGN(
+      const auto modules,
+      JsonFields::parse_list(text, subject, "module", kModuleKeys, kMost));
   std::array<std::string, kChain.size()> folders;
-  for (std::size_t n = 0; n < modules->size(); ++n) {
-    const JsonFields& module = (*modules)[n];
+  for (std::size_t n = 0; n < modules.size(); ++n) {
+    const JsonFields& module = modules[n];
     std::string type;
     HEADWISE_TRY(module.require("type", type));
     if (n >= kChain.size() || class_of(type) != kChain[n]) {
@@ -53,18 +53,16 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
                                    " of sentence_transformers in this order",
                                ErrorCode::unsupported);
     }
-    auto folder = folder_of(module, n);
-    HEADWISE_TRY(folder);
-    folders[n] = *std::move(folder);
+    HEADWISE_ASSIGN(folders[n], folder_of(module, n));
   }
-  if (modules->size() + 1 < kChain.size()) {
+  if (modules.size() + 1 < kChain.size()) {
     return subject.error(
         ErrorCode::unsupported,
-        "lists " + std::to_string(modules->size()) + " of the modules",
+        "lists " + std::to_string(modules.size()) + " of the modules",
         std::string(kChainText));
   }
   SentenceModules read{std::move(folders[0]), std::move(folders[1]), {}};
-  if (modules->size() == kChain.size()) {
+  if (modules.size() == kChain.size()) {
     read.normalize_folder = std::move(folders[2]);
   }
   return read;

@@ -80,15 +80,14 @@ Result<std::optional<std::size_t>> parse_sentence_transformers(
   constexpr std::string_view kTruncate = "truncate_dim";
   constexpr std::array kKeys = {kPrompt, kTruncate};
   constexpr SizeRange kSizes = {1, std::size_t{1} << 31};
-  const auto fields = JsonFields::parse(text, subject, kKeys);
-  HEADWISE_TRY(fields);
-  if (fields->has(kPrompt)) {
-    return fields->unexpected(kPrompt, "null: no prompt is added",
-                              ErrorCode::unsupported);
+  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
+  if (fields.has(kPrompt)) {
+    return fields.unexpected(kPrompt, "null: no prompt is added",
+                             ErrorCode::unsupported);
   }
   std::size_t size = 0;
-  HEADWISE_TRY(fields->get(kTruncate, kSizes, size));
-  return fields->has(kTruncate) ? std::optional(size) : std::nullopt;
+  HEADWISE_TRY(fields.get(kTruncate, kSizes, size));
+  return fields.has(kTruncate) ? std::optional(size) : std::nullopt;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -44,19 +44,17 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
       }
       lengths.push_back(ids[n].size());
     }
-    auto saved = encoder_.forward_for_backward(ids, options);
-    auto embeddings =
-        Tensor<float, 2>::create_unset({ids.size(), embedding_size()});
-    HEADWISE_TRY(saved);
-    HEADWISE_TRY(embeddings);
-    const auto hidden = saved->hidden();
-    for_each_sentence(lengths, [&](std::size_t n, std::size_t row,
-                                   std::size_t tokens) {
-      pool(rows_from(hidden, row, tokens), settings_.pooling,
-           settings_.normalize, {&(*embeddings)(n, 0), embeddings->extent(1)});
-    });
-    return SentencesSaved{*std::move(saved), std::move(lengths),
-                          *std::move(embeddings)};
+    HEADWISE_ASSIGN(auto saved, encoder_.forward_for_backward(ids, options));
+    HEADWISE_ASSIGN(auto embeddings, Tensor<float, 2>::create_unset(
+                                         {ids.size(), embedding_size()}));
+    const auto hidden = saved.hidden();
+    for_each_sentence(
+        lengths, [&](std::size_t n, std::size_t row, std::size_t tokens) {
+          pool(rows_from(hidden, row, tokens), settings_.pooling,
+               settings_.normalize, {&embeddings(n, 0), embeddings.extent(1)});
+        });
+    return SentencesSaved{std::move(saved), std::move(lengths),
+                          std::move(embeddings)};
   });
 }
 
@@ -68,8 +66,8 @@ Result<BertGradients> SentenceEncoder::backward(
         check_shape(kSentenceTraining, "d_embeddings", d_embeddings.extents(),
                     "(sentences, embedding_size)", saved.embeddings.extents()));
     const auto hidden = saved.encoder.hidden();
-    auto d_hidden = Tensor<float, 2>::create_unset(hidden.extents());
-    HEADWISE_TRY(d_hidden);
+    HEADWISE_ASSIGN(auto d_hidden,
+                    Tensor<float, 2>::create_unset(hidden.extents()));
     std::vector<float> d_embedding(embedding_size());
     for_each_sentence(
         saved.lengths, [&](std::size_t n, std::size_t row, std::size_t tokens) {
@@ -78,9 +76,9 @@ Result<BertGradients> SentenceEncoder::backward(
           }
           pool_backward(rows_from(hidden, row, tokens), settings_.pooling,
                         settings_.normalize, d_embedding,
-                        {&(*d_hidden)(row, 0), {tokens, hidden.extent(1)}});
+                        {&d_hidden(row, 0), {tokens, hidden.extent(1)}});
         });
-    return encoder_.backward(saved.encoder, *d_hidden, wanted, terms);
+    return encoder_.backward(saved.encoder, d_hidden, wanted, terms);
   });
 }
 

@@ -36,9 +36,8 @@ class BertTextModel final : public TextModel {
 
   Result<ModelTokens> encode(std::string_view text,
                              std::size_t max_tokens) const override {
-    auto encoded = model_.tokenizer().encode(text, max_tokens);
-    HEADWISE_TRY(encoded);
-    return ModelTokens{.ids = std::move(encoded->ids), .cut = encoded->cut};
+    HEADWISE_ASSIGN(auto encoded, model_.tokenizer().encode(text, max_tokens));
+    return ModelTokens{.ids = std::move(encoded.ids), .cut = encoded.cut};
   }
   Result<ModelTokens> encode_pair(std::string_view first,
                                   std::string_view second,
@@ -47,10 +46,10 @@ class BertTextModel final : public TextModel {
     if (encoder().config().type_vocab_size < kTypesOfPair) {
       return TextModel::encode_pair(first, second, max_tokens);
     }
-    auto pair = model_.tokenizer().encode_pair(first, second, max_tokens);
-    HEADWISE_TRY(pair);
-    return ModelTokens{std::move(pair->ids), pair->cut,
-                       std::move(pair->token_types)};
+    HEADWISE_ASSIGN(auto pair,
+                    model_.tokenizer().encode_pair(first, second, max_tokens));
+    return ModelTokens{std::move(pair.ids), pair.cut,
+                       std::move(pair.token_types)};
   }
   std::string_view token(TokenId id) const override {
     return model_.tokenizer().vocabulary().token(id);
@@ -90,16 +89,15 @@ Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder,
                                                    Arithmetic arithmetic) {
   return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
     if (is_causal_model(folder)) {
-      auto model = CausalModel::read(folder, arithmetic);
-      HEADWISE_TRY(model);
+      HEADWISE_ASSIGN(auto model, CausalModel::read(folder, arithmetic));
       std::unique_ptr<TextModel> made =
-          std::make_unique<CausalModel>(*std::move(model));
+          std::make_unique<CausalModel>(std::move(model));
       return made;
     }
-    auto model = SentenceEncoder::read(folder, {.arithmetic = arithmetic});
-    HEADWISE_TRY(model);
+    HEADWISE_ASSIGN(auto model,
+                    SentenceEncoder::read(folder, {.arithmetic = arithmetic}));
     std::unique_ptr<TextModel> made =
-        std::make_unique<BertTextModel>(*std::move(model));
+        std::make_unique<BertTextModel>(std::move(model));
     return made;
   });
 }

@@ -164,17 +164,15 @@ Result<std::optional<bool>> flag_of(const TokenizerEvents& events,
 
 Result<WordPieceOptions> options_of(const TokenizerEvents& events,
                                     const FileSubject& subject) {
-  const auto lowercase = flag_of(events, kLowercase, subject);
-  const auto strip_accents = flag_of(events, kStripAccents, subject);
-  const auto chinese = flag_of(events, kChineseChars, subject);
-  HEADWISE_TRY(lowercase);
-  HEADWISE_TRY(strip_accents);
-  HEADWISE_TRY(chinese);
+  HEADWISE_ASSIGN(const auto lowercase, flag_of(events, kLowercase, subject));
+  HEADWISE_ASSIGN(const auto strip_accents,
+                  flag_of(events, kStripAccents, subject));
+  HEADWISE_ASSIGN(const auto chinese, flag_of(events, kChineseChars, subject));
   WordPieceOptions options;
-  options.do_lower_case = lowercase->value_or(options.do_lower_case);
-  options.strip_accents = *strip_accents;
+  options.do_lower_case = lowercase.value_or(options.do_lower_case);
+  options.strip_accents = strip_accents;
   options.tokenize_chinese_chars =
-      chinese->value_or(options.tokenize_chinese_chars);
+      chinese.value_or(options.tokenize_chinese_chars);
   return options;
 }
 
@@ -215,11 +213,9 @@ Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
   HEADWISE_TRY(read_json(text, events, subject));
   HEADWISE_TRY(check_kind(events, subject));
   HEADWISE_TRY(check_listed_tokens(text, subject));
-  const auto options = options_of(events, subject);
-  HEADWISE_TRY(options);
-  auto vocabulary = vocabulary_of(events, subject);
-  HEADWISE_TRY(vocabulary);
-  return TokenizerJson{*options, *std::move(vocabulary)};
+  HEADWISE_ASSIGN(const auto options, options_of(events, subject));
+  HEADWISE_ASSIGN(auto vocabulary, vocabulary_of(events, subject));
+  return TokenizerJson{options, std::move(vocabulary)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

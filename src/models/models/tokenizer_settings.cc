@@ -61,11 +61,10 @@ Result<std::string> vocabulary_path(const std::string& folder) {
   constexpr std::string_view kReader = "read_vocabulary";
   std::string plain = folder + "/vocab.txt";
   std::string with_tokenizer = folder + "/tokenizer.json";
-  const auto is_plain = is_regular_file(kReader, plain);
-  const auto has_tokenizer = is_regular_file(kReader, with_tokenizer);
-  HEADWISE_TRY(is_plain);
-  HEADWISE_TRY(has_tokenizer);
-  return !*is_plain && *has_tokenizer ? with_tokenizer : plain;
+  HEADWISE_ASSIGN(const auto is_plain, is_regular_file(kReader, plain));
+  HEADWISE_ASSIGN(const auto has_tokenizer,
+                  is_regular_file(kReader, with_tokenizer));
+  return !is_plain && has_tokenizer ? with_tokenizer : plain;
 }
 
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
@@ -74,11 +73,10 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
   constexpr auto kKeys = std::to_array<std::string_view>(
       {"tokenizer_class", "do_lower_case", "strip_accents",
        "tokenize_chinese_chars", "model_max_length"});
-  const auto fields = JsonFields::parse(text, subject, kKeys);
-  HEADWISE_TRY(fields);
-  HEADWISE_TRY(take_class(*fields, settings.generic_class));
-  HEADWISE_TRY(get_options(*fields, settings.wordpiece));
-  HEADWISE_TRY(get_limit(*fields, "model_max_length", settings));
+  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
+  HEADWISE_TRY(take_class(fields, settings.generic_class));
+  HEADWISE_TRY(get_options(fields, settings.wordpiece));
+  HEADWISE_TRY(get_limit(fields, "model_max_length", settings));
   return settings;
 }
 
@@ -87,12 +85,11 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
                                                 TokenizerSettings tokenizer) {
   constexpr auto kKeys =
       std::to_array<std::string_view>({"max_seq_length", "do_lower_case"});
-  const auto fields = JsonFields::parse(text, subject, kKeys);
-  HEADWISE_TRY(fields);
+  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
   HEADWISE_TRY(check_transformer(text, subject));
-  HEADWISE_TRY(get_limit(*fields, "max_seq_length", tokenizer));
+  HEADWISE_TRY(get_limit(fields, "max_seq_length", tokenizer));
   bool lowers_first = false;
-  HEADWISE_TRY(fields->get("do_lower_case", lowers_first));
+  HEADWISE_TRY(fields.get("do_lower_case", lowers_first));
   if (lowers_first) {
     // The sentence is lowered before the tokenizer sees it: that neither
     // changes what becomes of accents nor leaves a special token in it.

@@ -185,23 +185,21 @@ Result<Vocabulary> Vocabulary::make(std::string_view text,
 
 Result<Vocabulary> read_vocabulary(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Vocabulary> {
-    Result<InputFile> file = InputFile::open("read_vocabulary", path);
-    HEADWISE_TRY(file);
-    if (file->size() && *file->size() > kLargestVocabulary) {
-      return too_large(file->subject(), *file->size());
+    HEADWISE_ASSIGN(auto file, InputFile::open("read_vocabulary", path));
+    if (file.size() && file.size() > kLargestVocabulary) {
+      return too_large(file.subject(), file.size());
     }
-    const auto bytes =
-        read_bytes(*file, kLargestVocabulary + 1, /*certain=*/false);
-    HEADWISE_TRY(bytes);
-    if (bytes->size() > kLargestVocabulary) {
-      return too_large(file->subject(), {});
+    HEADWISE_ASSIGN(const auto bytes, read_bytes(file, kLargestVocabulary + 1,
+                                                 /*certain=*/false));
+    if (bytes.size() > kLargestVocabulary) {
+      return too_large(file.subject(), {});
     }
-    const std::string_view text = text_of(*bytes);
+    const std::string_view text = text_of(bytes);
     if (!is_tokenizer_json(path)) {
-      return Vocabulary::make(text, file->subject());
+      return Vocabulary::make(text, file.subject());
     }
-    const auto tokenizer = parse_tokenizer_json(text, file->subject());
-    return tokenizer ? Vocabulary::make(tokenizer->vocabulary, file->subject())
+    const auto tokenizer = parse_tokenizer_json(text, file.subject());
+    return tokenizer ? Vocabulary::make(tokenizer->vocabulary, file.subject())
                      : tokenizer.error();
   });
 }

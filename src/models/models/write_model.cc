@@ -26,23 +26,22 @@ constexpr std::string_view kWriteModel = "write_model";
 // links, folders may not (model_settings.h).
 Status copy_settings(const std::string& source, const std::string& folder,
                      int depth) {
-  const auto names = names_in_folder(kWriteModel, source);
-  HEADWISE_TRY(names);
+  HEADWISE_ASSIGN(const auto names, names_in_folder(kWriteModel, source));
   bool is_made = false;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     const std::string from = path_in(source, name);
     const std::string to = path_in(folder, name);
     const bool is_settings = is_settings_file(name);
-    const auto kind = is_settings ? kind_behind_links(kWriteModel, from)
-                                  : kind_of_entry(kWriteModel, from);
-    HEADWISE_TRY(kind);
-    if (is_settings && *kind == EntryKind::file) {
+    HEADWISE_ASSIGN(const auto kind, is_settings
+                                         ? kind_behind_links(kWriteModel, from)
+                                         : kind_of_entry(kWriteModel, from));
+    if (is_settings && kind == EntryKind::file) {
       if (!is_made) {
         HEADWISE_TRY(make_folder(kWriteModel, folder));
         is_made = true;
       }
       HEADWISE_TRY(copy_file(kWriteModel, from, to));
-    } else if (depth > 0 && *kind == EntryKind::folder) {
+    } else if (depth > 0 && kind == EntryKind::folder) {
       HEADWISE_TRY(copy_settings(from, to, depth - 1));
     }
   }
@@ -55,9 +54,9 @@ Status write_probe(const std::string& source, const std::string& folder,
     return probe->write(folder);
   }
   const std::string name = "/" + std::string(kClassifierFile);
-  const auto is_file = is_regular_file(kWriteModel, source + name);
-  HEADWISE_TRY(is_file);
-  return *is_file ? copy_file(kWriteModel, source + name, folder + name) : ok();
+  HEADWISE_ASSIGN(const auto is_file,
+                  is_regular_file(kWriteModel, source + name));
+  return is_file ? copy_file(kWriteModel, source + name, folder + name) : ok();
 }
 
 // What the source calls a parameter: old files say gamma and beta of norms.
@@ -77,17 +76,16 @@ std::string name_in(const ParamFile& file, const std::string& name) {
 Status write_params(const std::string& source, const std::string& path,
                     const ModelSettings& settings,
                     const ModelChanges& changes) {
-  const auto file = ParamFile::open(kWriteModel, source, FileAccess::mapped);
-  HEADWISE_TRY(file);
-  const auto shapes = file->shapes();
-  HEADWISE_TRY(shapes);
-  const auto match = find_layout(*shapes, {std::string(kWriteModel), source},
-                                 bert_names(settings.config.family).layout);
-  HEADWISE_TRY(match);
+  HEADWISE_ASSIGN(const auto file,
+                  ParamFile::open(kWriteModel, source, FileAccess::mapped));
+  HEADWISE_ASSIGN(const auto shapes, file.shapes());
+  HEADWISE_ASSIGN(const auto match,
+                  find_layout(shapes, {std::string(kWriteModel), source},
+                              bert_names(settings.config.family).layout));
   std::map<std::string, AnyView> views;
   for (const auto& [name, view] : changes.params) {
-    const std::string in_file = name_in(*file, match->prefix + name);
-    if (!file->names().contains(in_file)) {
+    const std::string in_file = name_in(file, match.prefix + name);
+    if (!file.names().contains(in_file)) {
       return FileSubject{std::string(kWriteModel), source}.error(
           ErrorCode::invalid_argument, "has no " + printable(in_file),
           "one to replace");
@@ -95,16 +93,15 @@ Status write_params(const std::string& source, const std::string& path,
     views.emplace(in_file, view);
   }
   std::vector<SafetensorsTensor> kept;  // what the views look into
-  for (const std::string& name : file->names()) {
+  for (const std::string& name : file.names()) {
     if (views.contains(name)) {
       continue;
     }
-    auto tensor = file->tensor(name);
-    HEADWISE_TRY(tensor);
-    views.emplace(name, tensor->view);
-    kept.push_back(*std::move(tensor));
+    HEADWISE_ASSIGN(auto tensor, file.tensor(name));
+    views.emplace(name, tensor.view);
+    kept.push_back(std::move(tensor));
   }
-  SafetensorsMetadata metadata = file->metadata();
+  SafetensorsMetadata metadata = file.metadata();
   if (changes.config != nullptr) {
     write_kept_heads(changes.config->kept_heads, metadata);
   }
@@ -123,9 +120,9 @@ Status fill(const std::string& folder, const std::string& source,
 Status check_place(const std::string& source, const std::string& folder) {
   HEADWISE_TRY(check_path(kWriteModel, folder));
   const std::string place = canonical_path(folder);
-  const auto is_source = are_one_folder(kWriteModel, source, folder);
-  HEADWISE_TRY(is_source);
-  if (*is_source) {
+  HEADWISE_ASSIGN(const auto is_source,
+                  are_one_folder(kWriteModel, source, folder));
+  if (is_source) {
     return value_error(kWriteModel, "folder", printable(folder),
                        "another than the source's");
   }
@@ -138,28 +135,27 @@ Status check_place(const std::string& source, const std::string& folder) {
 
 Status write(const std::string& source, const std::string& folder,
              const ModelChanges& changes) {
-  const auto settings = read_model_settings(source);
-  HEADWISE_TRY(settings);
-  const auto params = find_params(kWriteModel, settings->transformer_folder);
-  HEADWISE_TRY(params);
+  HEADWISE_ASSIGN(const auto settings, read_model_settings(source));
+  HEADWISE_ASSIGN(const auto params,
+                  find_params(kWriteModel, settings.transformer_folder));
   HEADWISE_TRY(check_place(source, folder));
-  const auto old = entries_of_model(kWriteModel, folder, source);
-  HEADWISE_TRY(old);
-  if (!old->foreign.empty() && !changes.keep_other_files) {
+  HEADWISE_ASSIGN(const auto old,
+                  entries_of_model(kWriteModel, folder, source));
+  if (!old.foreign.empty() && !changes.keep_other_files) {
     return FileSubject{std::string(kWriteModel), folder}.error(
-        ErrorCode::invalid_argument, "has " + printable(old->foreign.front()),
+        ErrorCode::invalid_argument, "has " + printable(old.foreign.front()),
         "the files of a model only");
   }
   // It is the source, or a folder in it.
-  const std::string inner = settings->transformer_folder.substr(source.size());
+  const std::string inner = settings.transformer_folder.substr(source.size());
   return write_folder_atomically(
       {.operation = kWriteModel,
        .place = folder,
-       .old = *old,
+       .old = old,
        .last = inner.empty() ? "config.json" : inner.substr(1) + "/config.json",
        .keep = changes.keep},
       [&](const std::string& fresh) {
-        return fill(fresh, source, inner, *params, *settings, changes);
+        return fill(fresh, source, inner, params, settings, changes);
       });
 }
 

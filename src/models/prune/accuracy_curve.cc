@@ -50,12 +50,12 @@ Result<std::vector<CurvePoint>> accuracy_curve(
         n == 0 ? order : random_order(order, options.seed, n);
     const std::string name = n == 0 ? "scores" : "random " + std::to_string(n);
     for (std::size_t at = 0; at < curve.size(); ++at) {
-      auto answers = accuracy.without(heads, curve[at].removed, name);
-      HEADWISE_TRY(answers);
+      HEADWISE_ASSIGN(auto answers,
+                      accuracy.without(heads, curve[at].removed, name));
       if (n == 0) {
-        curve[at].by_score = *std::move(answers);
+        curve[at].by_score = std::move(answers);
       } else {
-        curve[at].random.push_back(answers->accuracy());
+        curve[at].random.push_back(answers.accuracy());
       }
       if (options.progress) {
         options.progress(n * curve.size() + at + 1, orders * curve.size());

@@ -61,11 +61,11 @@ struct Tokens {
 Result<Tensor<float, 3>> hidden_before(const BertEncoder& encoder,
                                        std::size_t layer,
                                        const Tokens& tokens) {
-  auto done = encoder.forward(
-      tokens.ids, {.before_layer = layer, .executor = &tokens.executor});
-  HEADWISE_TRY(done);
-  const auto [rows, E] = done->hidden.extents();
-  return std::move(done->hidden).with_extents<3>({1, rows, E});
+  HEADWISE_ASSIGN(auto done,
+                  encoder.forward(tokens.ids, {.before_layer = layer,
+                                               .executor = &tokens.executor}));
+  const auto [rows, E] = done.hidden.extents();
+  return std::move(done.hidden).with_extents<3>({1, rows, E});
 }
 
 Result<Tensor<float, 3>> attend(const MultiHeadAttention& layer,
@@ -140,25 +140,21 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
 
 Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
                      std::size_t layer, const Tokens& tokens, double ridge) {
-  const auto x = hidden_before(whole, layer, tokens);
-  const auto x_pruned = hidden_before(pruned, layer, tokens);
-  HEADWISE_TRY(x);
-  HEADWISE_TRY(x_pruned);
-  const auto attended = attend(whole.layers()[layer].attention, *x, tokens);
-  HEADWISE_TRY(attended);
+  HEADWISE_ASSIGN(const auto x, hidden_before(whole, layer, tokens));
+  HEADWISE_ASSIGN(const auto x_pruned, hidden_before(pruned, layer, tokens));
+  HEADWISE_ASSIGN(const auto attended,
+                  attend(whole.layers()[layer].attention, x, tokens));
   const MultiHeadAttention& attention = pruned.layers()[layer].attention;
-  Matrix contexts(static_cast<Eigen::Index>(x->extent(1)), 0);
+  Matrix contexts(static_cast<Eigen::Index>(x.extent(1)), 0);
   if (attention.config().num_heads != 0) {
-    const auto heads = without_w_o(attention);
-    HEADWISE_TRY(heads);
-    const auto context = attend(*heads, *x_pruned, tokens);
-    HEADWISE_TRY(context);
-    contexts = matrix_of(*context);
+    HEADWISE_ASSIGN(const auto heads, without_w_o(attention));
+    HEADWISE_ASSIGN(const auto context, attend(heads, x_pruned, tokens));
+    contexts = matrix_of(context);
   }
   const auto w_o = attention.params()->w_o->weight();
   return write(pruned, layer,
                fit(std::move(contexts),
-                   matrix_of(*x) + matrix_of(*attended) - matrix_of(*x_pruned),
+                   matrix_of(x) + matrix_of(attended) - matrix_of(x_pruned),
                    matrix_of(w_o.data(), w_o.extent(0), w_o.extent(1)), ridge));
 }
 

@@ -108,9 +108,8 @@ Result<ImportanceRun> ImportanceRun::create(GatedModel model,
     HEADWISE_TRY(check_examples(model, options));
     std::vector<Tensor<float, 1>> gates;
     for (const auto& layer : model.heads) {
-      auto made = Tensor<float, 1>::create({layer.size()});
-      HEADWISE_TRY(made);
-      gates.push_back(*std::move(made));
+      HEADWISE_ASSIGN(auto made, Tensor<float, 1>::create({layer.size()}));
+      gates.push_back(std::move(made));
     }
     return ImportanceRun(std::move(model), options, std::move(gates));
   });
@@ -216,13 +215,12 @@ Status ImportanceRun::add_batch() {
 
 // sums[0] is the loss of all; sums[1 + n] is of head n.
 Status ImportanceRun::add_gradients(std::size_t begin, std::size_t end) {
-  const auto gradients = model_.gradients(begin, end, gates_);
-  HEADWISE_TRY(gradients);
+  HEADWISE_ASSIGN(const auto gradients, model_.gradients(begin, end, gates_));
   const bool squared = options_.method == ImportanceMethod::fisher;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
     const auto& [layer, at, number] = heads_[n];
     for (std::size_t x = 0; x < end - begin; ++x) {
-      const double g = (*gradients)[layer](x, at);
+      const double g = gradients[layer](x, at);
       state_.sums[1 + number] += squared ? g * g : std::abs(g);
     }
   }
@@ -230,15 +228,14 @@ Status ImportanceRun::add_gradients(std::size_t begin, std::size_t end) {
 }
 
 Status ImportanceRun::add_means(std::size_t begin, std::size_t end) {
-  const auto means = model_.means(begin, end, gates_);
-  HEADWISE_TRY(means);
+  HEADWISE_ASSIGN(const auto means, model_.means(begin, end, gates_));
   const bool entropy = options_.method == ImportanceMethod::entropy;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
     const auto& [layer, at, number] = heads_[n];
     for (std::size_t x = 0; x < end - begin; ++x) {
       state_.sums[1 + number] +=
-          entropy ? -static_cast<double>(means->entropy[layer](x, at))
-                  : static_cast<double>(means->largest[layer](x, at));
+          entropy ? -static_cast<double>(means.entropy[layer](x, at))
+                  : static_cast<double>(means.largest[layer](x, at));
     }
   }
   return ok();
@@ -253,9 +250,8 @@ Status ImportanceRun::add_losses(std::size_t begin, std::size_t end) {
     gates_[place.layer](place.at) = 0;
     sum = 1 + place.number;
   }
-  const auto losses = model_.losses(begin, end, gates_);
-  HEADWISE_TRY(losses);
-  for (const double loss : *losses) {
+  HEADWISE_ASSIGN(const auto losses, model_.losses(begin, end, gates_));
+  for (const double loss : losses) {
     state_.sums[sum] += loss;
   }
   return ok();

@@ -242,11 +242,10 @@ Result<ImportanceFile> parse_importance(std::string_view text,
 }
 
 Result<ImportanceFile> read_importance(const std::string& path) try {
-  auto file = InputFile::open(kImportanceFile, path);
-  HEADWISE_TRY(file);
-  const auto bytes = read_bytes(*file, kMostFileBytes + 1, /*certain=*/false);
-  HEADWISE_TRY(bytes);
-  return parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()},
+  HEADWISE_ASSIGN(auto file, InputFile::open(kImportanceFile, path));
+  HEADWISE_ASSIGN(const auto bytes,
+                  read_bytes(file, kMostFileBytes + 1, /*certain=*/false));
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                path);
 } catch (...) {
   return caught_out_of_memory();
@@ -260,12 +259,11 @@ Status check_importance(const ImportanceFile& file, const std::string& path,
         "has scores of another model: " + std::move(given),
         std::move(expected));
   };
-  const auto digest = digest_of_params(encoder);
-  HEADWISE_TRY(digest);
-  if (file.model_sha256 != *digest) {
+  HEADWISE_ASSIGN(const auto digest, digest_of_params(encoder));
+  if (file.model_sha256 != digest) {
     return bad("its parameters have the SHA-256 " +
                    file.model_sha256.substr(0, kDigits) + "..",
-               digest->substr(0, kDigits) + "..");
+               digest.substr(0, kDigits) + "..");
   }
   return file.heads == heads_left(encoder.encoder().config())
              ? ok()

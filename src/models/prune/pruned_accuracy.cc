@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "headwise/json/json.h"
 #include "headwise/train/sentence_classifier.h"
@@ -74,7 +73,7 @@ Result<Answers> PrunedAccuracy::State::compute(const std::vector<HeadId>& order,
   const bool continues = model_ && gone_.size() <= count &&
                          std::equal(gone_.begin(), gone_.end(), order.begin());
   if (!continues) {
-    HEADWISE_TRY(assign(model_, SentenceClassifier::read(folder_)));
+    HEADWISE_ASSIGN(model_, SentenceClassifier::read(folder_));
     gone_.clear();
   }
   gone_.reserve(count);  // cannot fail once the heads are removed
@@ -112,9 +111,8 @@ Result<Answers> PrunedAccuracy::State::without(const std::vector<HeadId>& order,
                            [](char digit) { return digit == '1'; });
     return answers;
   }
-  auto answers = compute(order, count);
-  HEADWISE_TRY(answers);
-  done_[key] = digits_of(*answers);
+  HEADWISE_ASSIGN(auto answers, compute(order, count));
+  done_[key] = digits_of(answers);
   keep_all();
   return answers;
 }
@@ -155,16 +153,14 @@ Result<std::size_t> most_heads_within(
     const std::function<Result<double>(std::size_t)>& accuracy_without) {
   constexpr std::size_t kSteps = 20;
   const std::size_t step = std::max<std::size_t>(1, total / kSteps);
-  const auto whole = accuracy_without(0);
-  HEADWISE_TRY(whole);
+  HEADWISE_ASSIGN(const auto whole, accuracy_without(0));
   // A rounding error in the difference is not a drop.
-  const double least = *whole - drop - 1e-9;
+  const double least = whole - drop - 1e-9;
   std::size_t within = 0;
   for (std::size_t size = step; size != 0; size = size == 1 ? 0 : 1) {
     for (std::size_t n = within + size; n <= total; n += size) {
-      const auto accuracy = accuracy_without(n);
-      HEADWISE_TRY(accuracy);
-      if (*accuracy < least) {
+      HEADWISE_ASSIGN(const auto accuracy, accuracy_without(n));
+      if (accuracy < least) {
         break;
       }
       within = n;
@@ -178,12 +174,11 @@ Result<std::size_t> most_heads_within(
     const std::function<void(std::size_t, double)>& measured) try {
   return most_heads_within(
       drop, order.size(), [&](std::size_t count) -> Result<double> {
-        const auto answers = accuracy.without(order, count);
-        HEADWISE_TRY(answers);
+        HEADWISE_ASSIGN(const auto answers, accuracy.without(order, count));
         if (measured) {
-          measured(count, answers->accuracy());
+          measured(count, answers.accuracy());
         }
-        return answers->accuracy();
+        return answers.accuracy();
       });
 } catch (...) {
   return caught_out_of_memory();

@@ -18,12 +18,11 @@ constexpr std::size_t kCalibrationTexts = 256;
 
 Status write_full_size(const std::string& source, const std::string& folder,
                        const BertEncoder& pruned, bool keep_other_files) {
-  const auto whole = full_size_attention(pruned);
-  HEADWISE_TRY(whole);
+  HEADWISE_ASSIGN(const auto whole, full_size_attention(pruned));
   BertConfig config = pruned.config();
   config.kept_heads.clear();
   return write_model(source, folder,
-                     {.params = whole->params(),
+                     {.params = whole.params(),
                       .config = &config,
                       .keep_other_files = keep_other_files});
 }
@@ -38,11 +37,11 @@ Status correct_on_texts(BertEncoder& pruned, const SentenceEncoder& whole,
   for (std::size_t n = 0; n < count; ++n) {
     some.push_back(texts[n * texts.size() / count]);
   }
-  const auto tokens = whole.tokenize(
-      some, {.max_tokens = options.max_tokens, .executor = options.executor});
-  HEADWISE_TRY(tokens);
+  HEADWISE_ASSIGN(const auto tokens,
+                  whole.tokenize(some, {.max_tokens = options.max_tokens,
+                                        .executor = options.executor}));
   return correct_outputs(
-      pruned, whole.encoder(), tokens->ids,
+      pruned, whole.encoder(), tokens.ids,
       {.progress = options.progress, .executor = options.executor});
 } catch (...) {
   return caught_out_of_memory();

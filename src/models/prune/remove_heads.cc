@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/heads_left.h"
@@ -120,14 +119,14 @@ Result<Linear> with_columns(const Linear& linear,
                             const std::vector<std::size_t>& heads,
                             std::size_t size, Tensor<float, 1> bias) {
   const std::size_t out = linear.out_features();
-  auto weight = Tensor<float, 2>::create_unset({out, heads.size() * size});
-  HEADWISE_TRY(weight);
+  HEADWISE_ASSIGN(auto weight,
+                  Tensor<float, 2>::create_unset({out, heads.size() * size}));
   for (std::size_t o = 0; o < out; ++o) {
     for (std::size_t n = 0; n < heads.size() * size; ++n) {
-      (*weight)(o, n) = linear.weight()(o, heads[n / size] * size + n % size);
+      weight(o, n) = linear.weight()(o, heads[n / size] * size + n % size);
     }
   }
-  return Linear::from_params(*std::move(weight), std::move(bias));
+  return Linear::from_params(std::move(weight), std::move(bias));
 }
 
 // w_o's bias, and what the heads that go added to every output: a sum over the
@@ -178,10 +177,11 @@ Status add_added_keys(const MultiHeadAttention& layer, const Kept& kept,
     return ok();
   }
   const MultiHeadAttentionParams& params = *layer.params();
-  HEADWISE_TRY(assign(left.bias_k, kept_rows(params.bias_k->view(), kept.kv,
-                                             *config.head_dim)));
-  return assign(left.bias_v,
-                kept_rows(params.bias_v->view(), kept.kv, *config.v_head_dim));
+  HEADWISE_ASSIGN(left.bias_k,
+                  kept_rows(params.bias_k->view(), kept.kv, *config.head_dim));
+  HEADWISE_ASSIGN(left.bias_v, kept_rows(params.bias_v->view(), kept.kv,
+                                         *config.v_head_dim));
+  return ok();
 }
 
 // A norm's parameters of the kept heads.
@@ -209,10 +209,11 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
   }
   const MultiHeadAttentionParams& params = *layer.params();
   const NormOver over = config.qk_norm->over;
-  HEADWISE_TRY(assign(left.q_norm, norm_of(*params.q_norm, over, kept.query,
-                                           *config.head_dim)));
-  return assign(left.k_norm,
-                norm_of(*params.k_norm, over, kept.kv, *config.head_dim));
+  HEADWISE_ASSIGN(left.q_norm,
+                  norm_of(*params.q_norm, over, kept.query, *config.head_dim));
+  HEADWISE_ASSIGN(left.k_norm,
+                  norm_of(*params.k_norm, over, kept.kv, *config.head_dim));
+  return ok();
 }
 
 // A model as far as its heads can be removed.
@@ -227,16 +228,16 @@ Result<std::vector<std::size_t>> places_of(
     const std::vector<std::size_t>& numbers) {
   std::vector<std::size_t> places;
   for (const std::size_t number : numbers) {
-    const auto place =
-        place_of_head(kRemoveHeads, "heads", {layer, number}, layers.heads);
-    HEADWISE_TRY(place);
+    HEADWISE_ASSIGN(
+        const auto place,
+        place_of_head(kRemoveHeads, "heads", {layer, number}, layers.heads));
     if (std::ranges::count(numbers, number) != 1) {
       return argument_error(kRemoveHeads, "heads",
                             "has " + std::to_string(layer) + "." +
                                 std::to_string(number) + " twice",
                             "each head once");
     }
-    places.push_back(*place);
+    places.push_back(place);
   }
   return places;
 }
@@ -251,15 +252,14 @@ Result<std::vector<KeptAttention>> without(const Layers& layers,
   }
   std::vector<KeptAttention> changes;
   for (const auto& [n, numbers] : by_layer) {
-    const auto places = places_of(layers, n, numbers);
-    HEADWISE_TRY(places);
-    auto left = remove_heads(layers.attention(n), *places, constant);
-    HEADWISE_TRY(left);
+    HEADWISE_ASSIGN(const auto places, places_of(layers, n, numbers));
+    HEADWISE_ASSIGN(auto left,
+                    remove_heads(layers.attention(n), places, constant));
     std::vector<std::size_t> kept = layers.heads[n];
     for (const std::size_t number : numbers) {
       std::erase(kept, number);
     }
-    changes.push_back({n, *std::move(left), std::move(kept)});
+    changes.push_back({n, std::move(left), std::move(kept)});
   }
   return changes;
 }
@@ -273,9 +273,9 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
     HEADWISE_TRY(check_removed(layer, heads));
     const MultiHeadAttentionParams& params = *layer.params();
     const MultiHeadAttentionConfig& config = layer.config();
-    const auto groups = HeadGroups::create(config.kv_group_sizes);
-    HEADWISE_TRY(groups);
-    const HeadMap map(config.num_heads, *config.num_kv_heads, *groups);
+    HEADWISE_ASSIGN(const auto groups,
+                    HeadGroups::create(config.kv_group_sizes));
+    const HeadMap map(config.num_heads, *config.num_kv_heads, groups);
     const std::vector<bool> gone = marked(heads, config.num_heads);
     const Kept kept = kept_of(map, *config.num_kv_heads, gone);
     if (!params.w_v && kept.kv.size() != *config.num_kv_heads) {
@@ -283,24 +283,23 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
                          "one whose values need not be left out",
                          ErrorCode::unsupported);
     }
-    auto bias = bias_without(layer, map, gone, constant);
-    HEADWISE_TRY(bias);
+    HEADWISE_ASSIGN(auto bias, bias_without(layer, map, gone, constant));
     auto w_q = with_rows(params.w_q, kept.query, *config.head_dim);
     auto w_k = with_rows(params.w_k, kept.kv, *config.head_dim);
     auto w_o = with_columns(*params.w_o, kept.query, *config.v_head_dim,
-                            *std::move(bias));
+                            std::move(bias));
     HEADWISE_TRY(w_q);
     HEADWISE_TRY(w_k);
     HEADWISE_TRY(w_o);
     MultiHeadAttentionParams left{
         *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
     if (params.w_v) {
-      HEADWISE_TRY(assign(left.w_v,
-                          with_rows(*params.w_v, kept.kv, *config.v_head_dim)));
+      HEADWISE_ASSIGN(left.w_v,
+                      with_rows(*params.w_v, kept.kv, *config.v_head_dim));
     }
     if (params.w_score) {
-      HEADWISE_TRY(assign(left.w_score,
-                          kept_rows(params.w_score->view(), kept.query, 1)));
+      HEADWISE_ASSIGN(left.w_score,
+                      kept_rows(params.w_score->view(), kept.query, 1));
     }
     HEADWISE_TRY(add_norms(layer, kept, left));
     HEADWISE_TRY(add_added_keys(layer, kept, left));

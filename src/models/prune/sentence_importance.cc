@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
 #include "headwise/distribute/share_text.h"
@@ -76,36 +75,33 @@ Status find_probe(const LabelledText& text,
   if (model.probe || !text.labelled()) {
     return ok();
   }
-  return assign(model.probe,
-                train_probe(model.encoder, text,
-                            {.progress = options.probe_progress,
-                             .max_tokens = given(options.max_tokens),
-                             .executor = &executor}));
+  HEADWISE_ASSIGN(model.probe,
+                  train_probe(model.encoder, text,
+                              {.progress = options.probe_progress,
+                               .max_tokens = given(options.max_tokens),
+                               .executor = &executor}));
+  return ok();
 }
 
 Result<std::unique_ptr<Subject>> read_subject(
     const std::string& folder, const LabelledText& text,
     const SentenceImportanceOptions& options, const Executor& executor) {
-  auto model = SentenceClassifier::read(folder);
-  HEADWISE_TRY(model);
-  auto params_digest = digest_of_params(model->encoder);
-  HEADWISE_TRY(params_digest);
-  auto model_digest = digest_of_model(folder, model->encoder);
-  HEADWISE_TRY(model_digest);
-  HEADWISE_TRY(find_probe(text, options, executor, *model));
-  auto subject = std::make_unique<Subject>(Subject{*std::move(model)});
-  subject->params_digest = *std::move(params_digest);
-  subject->model_digest = *std::move(model_digest);
+  HEADWISE_ASSIGN(auto model, SentenceClassifier::read(folder));
+  HEADWISE_ASSIGN(auto params_digest, digest_of_params(model.encoder));
+  HEADWISE_ASSIGN(auto model_digest, digest_of_model(folder, model.encoder));
+  HEADWISE_TRY(find_probe(text, options, executor, model));
+  auto subject = std::make_unique<Subject>(Subject{std::move(model)});
+  subject->params_digest = std::move(params_digest);
+  subject->model_digest = std::move(model_digest);
   subject->text = spread_examples(text, options.examples);
-  auto tokens = subject->model.encoder.tokenize(
-      subject->text.texts,
-      {.max_tokens = given(options.max_tokens), .executor = &executor});
-  HEADWISE_TRY(tokens);
-  subject->ids = std::move(tokens->ids);
+  HEADWISE_ASSIGN(auto tokens, subject->model.encoder.tokenize(
+                                   subject->text.texts,
+                                   {.max_tokens = given(options.max_tokens),
+                                    .executor = &executor}));
+  subject->ids = std::move(tokens.ids);
   if (subject->text.labelled()) {
-    HEADWISE_TRY(
-        assign(subject->targets,
-               targets_of(subject->text, subject->model.probe->labels())));
+    HEADWISE_ASSIGN(subject->targets,
+                    targets_of(subject->text, subject->model.probe->labels()));
   }
   return subject;
 }
@@ -206,20 +202,20 @@ Result<SentenceImportance> SentenceImportance::create(
         options.executor ? *options.executor : Executor::default_executor();
     std::unique_ptr<Subject> subject;
     const Status done = busy_with(options.group, [&]() -> Status {
-      return assign(subject, read_subject(folder, text, options, executor));
+      HEADWISE_ASSIGN(subject, read_subject(folder, text, options, executor));
+      return ok();
     });
     HEADWISE_TRY(agreed(options.group, done));
     HEADWISE_TRY(check_subject(options.group, *subject));
     GatedModel model = gated_model(*subject, options.importance.seed, executor);
     if (options.group != nullptr) {
-      HEADWISE_TRY(
-          assign(model, share_examples(std::move(model), *options.group)));
+      HEADWISE_ASSIGN(model, share_examples(std::move(model), *options.group));
     }
     std::vector<std::vector<std::size_t>> heads = model.heads;
-    auto run = ImportanceRun::create(std::move(model), options.importance);
-    HEADWISE_TRY(run);
+    HEADWISE_ASSIGN(
+        auto run, ImportanceRun::create(std::move(model), options.importance));
     return SentenceImportance(std::make_unique<State>(
-        std::move(subject), options, std::move(heads), *std::move(run)));
+        std::move(subject), options, std::move(heads), std::move(run)));
   });
 }
 
@@ -241,7 +237,7 @@ Status SentenceImportance::resume(const Journal& journal) try {
     text = journal.state().value_or(Json()).dump();
   }
   if (group != nullptr) {
-    HEADWISE_TRY(assign(text, share_text(*group, std::move(text), 0)));
+    HEADWISE_ASSIGN(text, share_text(*group, std::move(text), 0));
   }
   const auto json = Json::parse(text, kMostBytes, kDeepest);
   if (auto state = json ? state_of(*json) : std::nullopt) {

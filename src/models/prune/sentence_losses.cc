@@ -44,22 +44,21 @@ struct Sentences {
 Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
                                        std::size_t begin, std::size_t end,
                                        HeadGateSpan gates) {
-  const auto ids = sentences.batch(begin, end);
-  HEADWISE_TRY(ids);
-  const auto done = sentences.encoder.encoder().forward(
-      *ids, {.head_gates = gates, .executor = &sentences.executor});
-  auto embeddings = Tensor<float, 2>::create_unset(
-      {ids->size(), sentences.encoder.embedding_size()});
-  HEADWISE_TRY(done);
-  HEADWISE_TRY(embeddings);
+  HEADWISE_ASSIGN(const auto ids, sentences.batch(begin, end));
+  HEADWISE_ASSIGN(const auto done, sentences.encoder.encoder().forward(
+                                       ids, {.head_gates = gates,
+                                             .executor = &sentences.executor}));
+  HEADWISE_ASSIGN(auto embeddings,
+                  Tensor<float, 2>::create_unset(
+                      {ids.size(), sentences.encoder.embedding_size()}));
   const ModelSettings& settings = sentences.encoder.settings();
   const FloatEnvironment environment;
   std::size_t row = 0;
-  for (std::size_t n = 0; n < ids->size(); ++n) {
-    const std::size_t tokens = (*ids)[n].size();
-    pool({&done->hidden(row, 0), {tokens, done->hidden.extent(1)}},
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    const std::size_t tokens = ids[n].size();
+    pool({&done.hidden(row, 0), {tokens, done.hidden.extent(1)}},
          settings.pooling, settings.normalize,
-         {&(*embeddings)(n, 0), embeddings->extent(1)});
+         {&embeddings(n, 0), embeddings.extent(1)});
     row += tokens;
   }
   return embeddings;
@@ -73,16 +72,14 @@ Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
                                                      std::size_t end,
                                                      HeadGateSpan gates,
                                                      const DOf& d_of) {
-  const auto ids = sentences.batch(begin, end);
-  HEADWISE_TRY(ids);
-  auto saved = sentences.encoder.forward_for_backward(
-      *ids, {.head_gates = gates, .executor = &sentences.executor});
-  HEADWISE_TRY(saved);
-  const Result<Tensor<float, 2>> d = d_of(saved->embeddings);
-  HEADWISE_TRY(d);
-  auto gradients = sentences.encoder.backward(*saved, *d, BertWanted::gates);
-  HEADWISE_TRY(gradients);
-  return std::move(gradients->head_gates);
+  HEADWISE_ASSIGN(const auto ids, sentences.batch(begin, end));
+  HEADWISE_ASSIGN(auto saved, sentences.encoder.forward_for_backward(
+                                  ids, {.head_gates = gates,
+                                        .executor = &sentences.executor}));
+  HEADWISE_ASSIGN(const auto d, d_of(saved.embeddings));
+  HEADWISE_ASSIGN(auto gradients,
+                  sentences.encoder.backward(saved, d, BertWanted::gates));
+  return std::move(gradients.head_gates);
 }
 
 // Entropy and largest weight of each head over the queries of one sentence.
@@ -113,22 +110,21 @@ Result<HeadMeans> means_of(const Sentences& sentences, std::size_t begin,
   HeadMeans means;
   for (const auto& layer : gates) {
     for (auto* into : {&means.entropy, &means.largest}) {
-      auto made = Tensor<float, 2>::create({end - begin, layer.extent(0)});
-      HEADWISE_TRY(made);
-      into->push_back(*std::move(made));
+      HEADWISE_ASSIGN(auto made,
+                      Tensor<float, 2>::create({end - begin, layer.extent(0)}));
+      into->push_back(std::move(made));
     }
   }
   // One at a time: the matrices of one sentence are what memory is for.
   for (std::size_t n = begin; n < end; ++n) {
-    const auto ids = sentences.batch(n, n + 1);
-    HEADWISE_TRY(ids);
-    const auto done = sentences.encoder.encoder().forward(
-        *ids, {.attn_weights = true,
-               .head_gates = gates,
-               .executor = &sentences.executor});
-    HEADWISE_TRY(done);
-    for (std::size_t l = 0; l < done->attn_weights.size(); ++l) {
-      add_means(done->attn_weights[l], n - begin, means.entropy[l],
+    HEADWISE_ASSIGN(const auto ids, sentences.batch(n, n + 1));
+    HEADWISE_ASSIGN(const auto done,
+                    sentences.encoder.encoder().forward(
+                        ids, {.attn_weights = true,
+                              .head_gates = gates,
+                              .executor = &sentences.executor}));
+    for (std::size_t l = 0; l < done.attn_weights.size(); ++l) {
+      add_means(done.attn_weights[l], n - begin, means.entropy[l],
                 means.largest[l]);
     }
   }
@@ -175,17 +171,14 @@ Result<CrossEntropy> loss_of(const Tensor<float, 2>& logits, std::size_t row,
 Result<Tensor<float, 2>> d_embeddings_of(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {
-  const auto logits = probe.logits(embeddings);
-  HEADWISE_TRY(logits);
-  auto d_logits =
-      Tensor<float, 3>::create_unset({1, logits->extent(0), logits->extent(1)});
-  HEADWISE_TRY(d_logits);
+  HEADWISE_ASSIGN(const auto logits, probe.logits(embeddings));
+  HEADWISE_ASSIGN(auto d_logits, Tensor<float, 3>::create_unset(
+                                     {1, logits.extent(0), logits.extent(1)}));
   for (std::size_t n = 0; n < targets.size(); ++n) {
-    const auto loss = loss_of(*logits, n, targets[n]);
-    HEADWISE_TRY(loss);
-    std::ranges::copy(loss->d_logits.elements(), &(*d_logits)(0, n, 0));
+    HEADWISE_ASSIGN(const auto loss, loss_of(logits, n, targets[n]));
+    std::ranges::copy(loss.d_logits.elements(), &d_logits(0, n, 0));
   }
-  auto d = probe.linear().backward_input(*d_logits);
+  auto d = probe.linear().backward_input(d_logits);
   return d ? Result<Tensor<float, 2>>(std::move(*d).without_batch())
            : d.error();
 }
@@ -193,13 +186,11 @@ Result<Tensor<float, 2>> d_embeddings_of(
 Result<std::vector<double>> classification_loss(
     const LabelProbe& probe, const Tensor<float, 2>& embeddings,
     std::span<const std::int64_t> targets) {
-  const auto logits = probe.logits(embeddings);
-  HEADWISE_TRY(logits);
+  HEADWISE_ASSIGN(const auto logits, probe.logits(embeddings));
   std::vector<double> losses;
   for (std::size_t n = 0; n < targets.size(); ++n) {
-    const auto loss = loss_of(*logits, n, targets[n]);
-    HEADWISE_TRY(loss);
-    losses.push_back(loss->loss);
+    HEADWISE_ASSIGN(const auto loss, loss_of(logits, n, targets[n]));
+    losses.push_back(loss.loss);
   }
   return losses;
 }
@@ -226,16 +217,14 @@ Result<std::vector<double>> embedding_loss(const Sentences& sentences,
   Status made = ok();
   const auto ones = ones_like(gates, made);
   HEADWISE_TRY(made);
-  const auto now = embeddings_of(sentences, begin, end, gates);
-  const auto whole = embeddings_of(sentences, begin, end, ones);
-  HEADWISE_TRY(now);
-  HEADWISE_TRY(whole);
+  HEADWISE_ASSIGN(const auto now, embeddings_of(sentences, begin, end, gates));
+  HEADWISE_ASSIGN(const auto whole, embeddings_of(sentences, begin, end, ones));
   std::vector<double> losses;
-  for (std::size_t n = 0; n < now->extent(0); ++n) {
+  for (std::size_t n = 0; n < now.extent(0); ++n) {
     double sum = 0;
-    for (std::size_t e = 0; e < now->extent(1); ++e) {
-      const double by = static_cast<double>((*now)(n, e)) -
-                        static_cast<double>((*whole)(n, e));
+    for (std::size_t e = 0; e < now.extent(1); ++e) {
+      const double by =
+          static_cast<double>(now(n, e)) - static_cast<double>(whole(n, e));
       sum += by * by;
     }
     losses.push_back(sum);
@@ -255,22 +244,22 @@ GatedModel classification_losses(const SentenceEncoder& encoder,
   model.losses = model_function(
       [=, &probe, &targets](std::size_t begin, std::size_t end,
                             HeadGateSpan gates) -> Result<std::vector<double>> {
-        const auto of_batch = targets_of(targets, sentences, begin, end);
-        HEADWISE_TRY(of_batch);
+        HEADWISE_ASSIGN(const auto of_batch,
+                        targets_of(targets, sentences, begin, end));
         const auto embeddings = embeddings_of(sentences, begin, end, gates);
-        return embeddings ? classification_loss(probe, *embeddings, *of_batch)
+        return embeddings ? classification_loss(probe, *embeddings, of_batch)
                           : embeddings.error();
       });
   model.gradients = model_function(
       [=, &probe, &targets](
           std::size_t begin, std::size_t end,
           HeadGateSpan gates) -> Result<std::vector<Tensor<float, 2>>> {
-        const auto of_batch = targets_of(targets, sentences, begin, end);
-        HEADWISE_TRY(of_batch);
+        HEADWISE_ASSIGN(const auto of_batch,
+                        targets_of(targets, sentences, begin, end));
         return gate_gradients(sentences, begin, end, gates,
                               [&](const Tensor<float, 2>& embeddings) {
                                 return d_embeddings_of(probe, embeddings,
-                                                       *of_batch);
+                                                       of_batch);
                               });
       });
   return model;

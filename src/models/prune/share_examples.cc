@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
 
@@ -39,7 +38,8 @@ Result<std::vector<T>> values_of_all(Communicator& group, std::size_t begin,
     if (part.begin == part.end) {
       return ok();
     }
-    return assign(own, compute(part.begin, part.end));
+    HEADWISE_ASSIGN(own, compute(part.begin, part.end));
+    return ok();
   });
   HEADWISE_TRY(group.agree(done));
   return or_tell(&group, [&]() -> Result<std::vector<T>> {
@@ -80,9 +80,9 @@ Result<std::vector<ByLayer>> unflattened(
   std::vector<ByLayer> made(lists);
   for (ByLayer& layers : made) {
     for (const auto& of_layer : heads) {
-      auto layer = Tensor<float, 2>::create({examples, of_layer.size()});
-      HEADWISE_TRY(layer);
-      layers.push_back(*std::move(layer));
+      HEADWISE_ASSIGN(auto layer,
+                      Tensor<float, 2>::create({examples, of_layer.size()}));
+      layers.push_back(std::move(layer));
     }
   }
   for (std::size_t x = 0; x < examples; ++x) {
@@ -118,9 +118,8 @@ Result<std::vector<ByLayer>> lists_of_all(const GatedModel& model,
   const auto all = values_of_all<float>(
       group, begin, end, lists * count_heads(model),
       [&](std::size_t first, std::size_t last) -> Result<std::vector<float>> {
-        const Result<Value> own = compute(first, last);
-        HEADWISE_TRY(own);
-        return flattened(lists_of(*own), last - first);
+        HEADWISE_ASSIGN(const auto own, compute(first, last));
+        return flattened(lists_of(own), last - first);
       });
   HEADWISE_TRY(all);
   return unflattened(*all, lists, end - begin, model.heads);

@@ -43,13 +43,11 @@ Status check(const ClassifierSettings& settings, const BertEncoder& encoder,
 Result<ClassifierExamples> ClassifierExamples::of(
     const LabelledText& text, const SentenceEncoder& encoder,
     const LabelProbe& probe, const SentenceOptions& options) try {
-  auto targets = targets_of(text, probe.labels());
-  HEADWISE_TRY(targets);
-  auto tokens = encoder.tokenize(text.texts, options);
-  HEADWISE_TRY(tokens);
+  HEADWISE_ASSIGN(auto targets, targets_of(text, probe.labels()));
+  HEADWISE_ASSIGN(auto tokens, encoder.tokenize(text.texts, options));
   const auto cut = std::ranges::count_if(
-      tokens->cut, [](std::size_t tokens_cut) { return tokens_cut != 0; });
-  return ClassifierExamples{std::move(tokens->ids), *std::move(targets),
+      tokens.cut, [](std::size_t tokens_cut) { return tokens_cut != 0; });
+  return ClassifierExamples{std::move(tokens.ids), std::move(targets),
                             text.sha256(), static_cast<std::size_t>(cut)};
 } catch (...) {
   return caught_out_of_memory();
@@ -79,12 +77,12 @@ Result<ClassifierRun> ClassifierRun::create(const ClassifierSettings& settings,
       HEADWISE_TRY(group->check_same("the run", run));
     }
     HEADWISE_TRY(check(settings, encoder.encoder(), examples));
-    auto optimizer = Optimizer::create(AdamWConfig{
-        .learning_rate = settings.learning_rate, .weight_decay = kWeightDecay});
-    HEADWISE_TRY(optimizer);
+    HEADWISE_ASSIGN(auto optimizer, Optimizer::create(AdamWConfig{
+                                        .learning_rate = settings.learning_rate,
+                                        .weight_decay = kWeightDecay}));
     return ClassifierRun(std::make_unique<State>(
         settings, std::move(encoder), std::move(probe), std::move(examples),
-        std::move(model), *std::move(optimizer), group));
+        std::move(model), std::move(optimizer), group));
   });
 }
 

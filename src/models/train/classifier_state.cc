@@ -75,26 +75,25 @@ Status ClassifierRun::State::step(const Executor& executor) {
 
 Result<double> ClassifierRun::State::train_on(const Batch& batch,
                                               const Executor& executor) {
-  const auto embeddings = forward(batch, executor);
-  HEADWISE_TRY(embeddings);
-  auto logits = probe_.linear().forward(as_batch_of_one(*embeddings),
-                                        "embeddings", executor);
-  HEADWISE_TRY(logits);
-  const Tensor<float, 2> rows = std::move(*logits).without_batch();
-  const auto loss = cross_entropy(
-      rows.view(), TensorView<const std::int64_t, 1>(batch.targets.data(),
-                                                     {batch.targets.size()}));
-  HEADWISE_TRY(loss);
-  if (!std::isfinite(loss->loss)) {
+  HEADWISE_ASSIGN(const auto embeddings, forward(batch, executor));
+  HEADWISE_ASSIGN(auto logits,
+                  probe_.linear().forward(as_batch_of_one(embeddings),
+                                          "embeddings", executor));
+  const Tensor<float, 2> rows = std::move(logits).without_batch();
+  HEADWISE_ASSIGN(const auto loss,
+                  cross_entropy(rows.view(), TensorView<const std::int64_t, 1>(
+                                                 batch.targets.data(),
+                                                 {batch.targets.size()})));
+  if (!std::isfinite(loss.loss)) {
     return Error{ErrorCode::out_of_range,
-                 {.given = "the loss is " + number_text(loss->loss)}};
+                 {.given = "the loss is " + number_text(loss.loss)}};
   }
-  auto gradients =
-      backward(*embeddings, as_batch_of_one(loss->d_logits), executor);
-  HEADWISE_TRY(gradients);
-  HEADWISE_TRY(clip(*gradients));
-  HEADWISE_TRY(move(*gradients));
-  return loss->loss;
+  HEADWISE_ASSIGN(
+      auto gradients,
+      backward(embeddings, as_batch_of_one(loss.d_logits), executor));
+  HEADWISE_TRY(clip(gradients));
+  HEADWISE_TRY(move(gradients));
+  return loss.loss;
 }
 
 Result<Tensor<float, 2>> ClassifierRun::State::forward(
@@ -102,10 +101,8 @@ Result<Tensor<float, 2>> ClassifierRun::State::forward(
   if (ranked_) {
     return ranked_->forward(batch.ids, executor);
   }
-  auto saved =
-      encoder_.forward_for_backward(batch.ids, {.executor = &executor});
-  HEADWISE_TRY(saved);
-  saved_ = *std::move(saved);
+  HEADWISE_ASSIGN(saved_, encoder_.forward_for_backward(
+                              batch.ids, {.executor = &executor}));
   return saved_->embeddings.clone();
 }
 
@@ -113,16 +110,15 @@ Result<Tensor<float, 2>> ClassifierRun::State::forward(
 Result<ClassifierRun::State::Gradients> ClassifierRun::State::backward(
     const Tensor<float, 2>& embeddings, TensorView<const float, 3> d_logits,
     const Executor& executor) {
-  auto by_classifier = probe_.linear().backward_params(
-      as_batch_of_one(embeddings), d_logits, {}, executor);
-  HEADWISE_TRY(by_classifier);
-  auto d_embeddings =
-      probe_.linear().backward_input(d_logits, "d_logits", executor);
-  HEADWISE_TRY(d_embeddings);
-  const Tensor<float, 2> rows = std::move(*d_embeddings).without_batch();
+  HEADWISE_ASSIGN(auto by_classifier,
+                  probe_.linear().backward_params(as_batch_of_one(embeddings),
+                                                  d_logits, {}, executor));
+  HEADWISE_ASSIGN(auto d_embeddings, probe_.linear().backward_input(
+                                         d_logits, "d_logits", executor));
+  const Tensor<float, 2> rows = std::move(d_embeddings).without_batch();
   Gradients gradients;
-  gradients.emplace(kClassifierWeight, flat(std::move(by_classifier->weight)));
-  gradients.emplace(kClassifierBias, std::move(by_classifier->bias));
+  gradients.emplace(kClassifierWeight, flat(std::move(by_classifier.weight)));
+  gradients.emplace(kClassifierBias, std::move(by_classifier.bias));
   // The names of the encoder's parameters come later.
   HEADWISE_TRY(check_finite_gradients(gradients));
   if (ranked_) {
@@ -226,9 +222,8 @@ Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
   }
   HEADWISE_TRY(check_checkpoint(checkpoint, path, origin(), saved()));
   if (ranked_) {
-    const auto own = ranked_->own_part(checkpoint.optimizer);
-    HEADWISE_TRY(own);
-    HEADWISE_TRY(restore_optimizer(*own, path, optimizer_));
+    HEADWISE_ASSIGN(const auto own, ranked_->own_part(checkpoint.optimizer));
+    HEADWISE_TRY(restore_optimizer(own, path, optimizer_));
   } else {
     HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
   }

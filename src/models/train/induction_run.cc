@@ -81,21 +81,20 @@ InductionRun::InductionRun(const InductionSettings& settings, CausalModel model,
 
 Result<InductionRun> InductionRun::create(
     const InductionSettings& settings) try {
-  auto vocabulary = repeated_vocabulary();
-  HEADWISE_TRY(vocabulary);
-  const CausalConfig config = {.vocab_size = vocabulary->size(),
+  HEADWISE_ASSIGN(auto vocabulary, repeated_vocabulary());
+  const CausalConfig config = {.vocab_size = vocabulary.size(),
                                .hidden_size = kHidden,
                                .num_layers = kLayers,
                                .num_heads = kHeads,
                                .max_positions = kLongestRepeated};
-  auto model = CausalModel::create(config, *std::move(vocabulary),
-                                   settings.seed, settings.arithmetic);
-  HEADWISE_TRY(model);
-  HEADWISE_TRY(shrink_heads(*model));
-  auto optimizer = Optimizer::create(
-      AdamWConfig{.learning_rate = settings.learning_rate, .beta2 = kBeta2});
-  HEADWISE_TRY(optimizer);
-  return InductionRun(settings, *std::move(model), *std::move(optimizer));
+  HEADWISE_ASSIGN(auto model,
+                  CausalModel::create(config, std::move(vocabulary),
+                                      settings.seed, settings.arithmetic));
+  HEADWISE_TRY(shrink_heads(model));
+  HEADWISE_ASSIGN(auto optimizer, Optimizer::create(AdamWConfig{
+                                      .learning_rate = settings.learning_rate,
+                                      .beta2 = kBeta2}));
+  return InductionRun(settings, std::move(model), std::move(optimizer));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -103,40 +102,37 @@ Result<InductionRun> InductionRun::create(
 // ---- Steps. ----
 
 Result<double> InductionRun::take_step(const Executor& executor) {
-  const auto texts = repeated_texts(settings_.seed, steps() * kInductionBatch,
-                                    kInductionBatch);
-  HEADWISE_TRY(texts);
-  auto targets = next_tokens(*texts);
-  HEADWISE_TRY(targets);
-  ignore_first_halves(*texts, *targets);
-  auto saved = model_.forward_for_backward(*texts, {.executor = &executor});
-  HEADWISE_TRY(saved);
-  const auto loss =
-      cross_entropy(saved->logits(), {targets->data(), {targets->size()}});
-  HEADWISE_TRY(loss);
-  if (!std::isfinite(loss->loss)) {
+  HEADWISE_ASSIGN(const auto texts,
+                  repeated_texts(settings_.seed, steps() * kInductionBatch,
+                                 kInductionBatch));
+  HEADWISE_ASSIGN(auto targets, next_tokens(texts));
+  ignore_first_halves(texts, targets);
+  HEADWISE_ASSIGN(auto saved,
+                  model_.forward_for_backward(texts, {.executor = &executor}));
+  HEADWISE_ASSIGN(
+      const auto loss,
+      cross_entropy(saved.logits(), {targets.data(), {targets.size()}}));
+  if (!std::isfinite(loss.loss)) {
     return Error{ErrorCode::out_of_range,
-                 {.given = "the loss is " + number_text(loss->loss)}};
+                 {.given = "the loss is " + number_text(loss.loss)}};
   }
-  auto gradients = model_.backward(*saved, loss->d_logits);
-  HEADWISE_TRY(gradients);
+  HEADWISE_ASSIGN(auto gradients, model_.backward(saved, loss.d_logits));
   std::vector<std::span<float>> all;
-  for (auto& [name, gradient] : gradients->params) {
+  for (auto& [name, gradient] : gradients.params) {
     HEADWISE_TRY(
         check_finite_values("the gradient of " + name, gradient.elements()));
     all.push_back(gradient.elements());
   }
-  const auto norm = clip_gradient_norm(all, kInductionLargestGradient);
-  HEADWISE_TRY(norm);
+  HEADWISE_TRY(clip_gradient_norm(all, kInductionLargestGradient));
   optimizer_.begin_step();
   const auto change = [&](std::string_view name,
                           std::span<float> values) -> Status {
     HEADWISE_TRY(optimizer_.update(
-        name, values, gradients->params.find(name)->second.elements()));
+        name, values, gradients.params.find(name)->second.elements()));
     return check_finite_values(name, values);
   };
   HEADWISE_TRY(model_.update(change));
-  return loss->loss;
+  return loss.loss;
 }
 
 Status InductionRun::step(const Executor& executor) try {

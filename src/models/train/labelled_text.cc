@@ -80,16 +80,15 @@ std::string LabelledText::sha256() const { return sha256_of(*bytes); }
 
 Result<LabelledText> read_labelled_text(const std::string& path) try {
   constexpr std::size_t kMostBytes = std::size_t{1} << 28;
-  auto file = InputFile::open(kLabelledText, path);
-  HEADWISE_TRY(file);
-  const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
-  HEADWISE_TRY(bytes);
-  if (bytes->size() > kMostBytes) {
+  HEADWISE_ASSIGN(auto file, InputFile::open(kLabelledText, path));
+  HEADWISE_ASSIGN(const auto bytes,
+                  read_bytes(file, kMostBytes + 1, /*certain=*/false));
+  if (bytes.size() > kMostBytes) {
     return file_of(path).bad_data("is longer than " +
                                   std::to_string(kMostBytes) +
                                   " bytes, the most that is read");
   }
-  return parse_labelled_text(text_of(*bytes), path);
+  return parse_labelled_text(text_of(bytes), path);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -39,15 +39,15 @@ Status add_scores(const CausalModel& model, const RaggedTokens& texts,
   const auto at = [&](std::size_t n) {
     return texts.begin() + static_cast<std::ptrdiff_t>(n);
   };
-  const auto logits = model.logits({at(begin), at(end)}, options);
-  HEADWISE_TRY(logits);
+  HEADWISE_ASSIGN(const auto logits,
+                  model.logits({at(begin), at(end)}, options));
   std::size_t row = 0;
   for (std::size_t n = begin; n < end; ++n) {
-    const auto score =
-        next_token_score(texts[n], {logits->data() + row * logits->extent(1),
-                                    {texts[n].size(), logits->extent(1)}});
-    HEADWISE_TRY(score);
-    scores.push_back(*score);
+    HEADWISE_ASSIGN(
+        const auto score,
+        next_token_score(texts[n], {logits.data() + row * logits.extent(1),
+                                    {texts[n].size(), logits.extent(1)}}));
+    scores.push_back(score);
     row += texts[n].size();
   }
   return ok();

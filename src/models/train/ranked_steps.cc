@@ -52,15 +52,14 @@ Result<Tensor<float, 2>> RankedSteps::forward(const RaggedTokens& ids,
     if (own.empty()) {
       return ok();
     }
-    auto saved = encoder_.forward_for_backward(own, {.executor = &executor});
-    HEADWISE_TRY(saved);
-    saved_ = *std::move(saved);
+    HEADWISE_ASSIGN(
+        saved_, encoder_.forward_for_backward(own, {.executor = &executor}));
     return ok();
   });
   HEADWISE_TRY(group_.agree(done));
   const std::size_t size = encoder_.embedding_size();
-  auto embeddings = Tensor<float, 2>::create_unset({ids.size(), size});
-  HEADWISE_TRY(embeddings);
+  HEADWISE_ASSIGN(auto embeddings,
+                  Tensor<float, 2>::create_unset({ids.size(), size}));
   std::vector<std::vector<float>> parts;
   for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
     parts.emplace_back(batch_->sequences(rank).size() * size);
@@ -73,7 +72,7 @@ Result<Tensor<float, 2>> RankedSteps::forward(const RaggedTokens& ids,
   for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
     const float* from = parts[rank].data();
     for (const std::size_t n : batch_->sequences(rank)) {
-      std::copy_n(from, size, &(*embeddings)(n, 0));
+      std::copy_n(from, size, &embeddings(n, 0));
       from += size;
     }
   }
@@ -88,24 +87,22 @@ Status RankedSteps::backward(TensorView<const float, 2> d_embeddings,
     if (!saved_) {
       return ok();
     }
-    auto own = Tensor<float, 2>::create_unset({sequences.size(), size});
-    HEADWISE_TRY(own);
+    HEADWISE_ASSIGN(auto own,
+                    Tensor<float, 2>::create_unset({sequences.size(), size}));
     for (std::size_t n = 0; n < sequences.size(); ++n) {
       for (std::size_t e = 0; e < size; ++e) {
-        (*own)(n, e) = d_embeddings(sequences[n], e);
+        own(n, e) = d_embeddings(sequences[n], e);
       }
     }
     const auto gradients =
-        encoder_.backward(*saved_, *own, BertWanted::params_and_gates, &terms_);
+        encoder_.backward(*saved_, own, BertWanted::params_and_gates, &terms_);
     saved_.reset();
     return gradients ? ok() : Status(gradients.error());
   });
   HEADWISE_TRY(group_.agree(added));
   HEADWISE_TRY(terms_.exchange(group_));
   const Status summed = group_.busy_with([&]() -> Status {
-    auto gradients = terms_.sum(executor);
-    HEADWISE_TRY(gradients);
-    gradients_ = *std::move(gradients);
+    HEADWISE_ASSIGN(gradients_, terms_.sum(executor));
     for (std::size_t n = 0; n < gradients_.size(); ++n) {
       HEADWISE_TRY(
           check_finite_values("the gradient of " + shards_.params()[n].name,
@@ -296,33 +293,32 @@ Status RankedSteps::gather_kind(std::string_view kind,
                              bytes, 0));
   for (std::size_t n = 0; rank == 0 && n < shards_.params().size(); ++n) {
     const ShardedParam& param = shards_.params()[n];
-    auto values = Tensor<float, 1>::create_unset({param.rows * param.row_size});
-    HEADWISE_TRY(values);
+    HEADWISE_ASSIGN(auto values, Tensor<float, 1>::create_unset(
+                                     {param.rows * param.row_size}));
     for (std::size_t r = 0; r < group_.ranks(); ++r) {
       const RowRange rows = shards_.rows(r, n);
       std::copy_n(parts[r].data() + shards_.first_element(r, n),
                   rows.count * param.row_size,
-                  values->data() + rows.first * param.row_size);
+                  values.data() + rows.first * param.row_size);
     }
     whole.values.insert_or_assign(std::string(kind) + param.name,
-                                  *std::move(values));
+                                  std::move(values));
   }
   return ok();
 }
 
 Result<OptimizerState> RankedSteps::gather(const Optimizer& optimizer) const {
-  auto own = optimizer.state();
-  HEADWISE_TRY(own);
-  OptimizerState whole{own->step, {}};
+  HEADWISE_ASSIGN(auto own, optimizer.state());
+  OptimizerState whole{own.step, {}};
   std::set<std::string, std::less<>> kinds;
-  for (auto& [key, values] : own->values) {
+  for (auto& [key, values] : own.values) {
     kinds.emplace(split_key(key).first);
   }
   for (const std::string& kind : kinds) {
-    HEADWISE_TRY(gather_kind(kind, *own, whole));
+    HEADWISE_TRY(gather_kind(kind, own, whole));
   }
   // Those that every rank has are left.
-  whole.values.merge(own->values);
+  whole.values.merge(own.values);
   return whole;
 }
 
@@ -341,10 +337,9 @@ Result<OptimizerState> RankedSteps::own_part(
         continue;
       }
     }
-    auto own = Tensor<float, 1>::create_unset({elements.count});
-    HEADWISE_TRY(own);
-    std::copy_n(values.data() + elements.first, elements.count, own->data());
-    part.values.emplace(key, *std::move(own));
+    HEADWISE_ASSIGN(auto own, Tensor<float, 1>::create_unset({elements.count}));
+    std::copy_n(values.data() + elements.first, elements.count, own.data());
+    part.values.emplace(key, std::move(own));
   }
   return part;
 }

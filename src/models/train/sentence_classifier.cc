@@ -21,12 +21,12 @@ const Executor& executor_of(const SentenceOptions& options) {
 
 Result<SentenceClassifier> SentenceClassifier::read(const std::string& folder,
                                                     Arithmetic arithmetic) try {
-  auto encoder = SentenceEncoder::read(
-      folder, {.use = BertUse::training, .arithmetic = arithmetic});
-  HEADWISE_TRY(encoder);
-  auto probe = LabelProbe::read(folder, encoder->embedding_size());
-  HEADWISE_TRY(probe);
-  return SentenceClassifier{*std::move(encoder), *std::move(probe)};
+  HEADWISE_ASSIGN(auto encoder,
+                  SentenceEncoder::read(folder, {.use = BertUse::training,
+                                                 .arithmetic = arithmetic}));
+  HEADWISE_ASSIGN(auto probe,
+                  LabelProbe::read(folder, encoder.embedding_size()));
+  return SentenceClassifier{std::move(encoder), std::move(probe)};
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -37,19 +37,17 @@ Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
                                Communicator* group) {
   return or_tell(group, [&]() -> Result<LabelProbe> {
     std::vector<std::string> labels = distinct_labels(text);
-    const auto targets = targets_of(text, labels);
-    HEADWISE_TRY(targets);
-    const auto embeddings =
-        ranked_embeddings(group, encoder, text.texts, options);
-    HEADWISE_TRY(embeddings);
+    HEADWISE_ASSIGN(const auto targets, targets_of(text, labels));
+    HEADWISE_ASSIGN(const auto embeddings,
+                    ranked_embeddings(group, encoder, text.texts, options));
     std::optional<LabelProbe> probe;
     const Status done = busy_with(group, [&]() -> Status {
-      auto trained = LabelProbe::train(
-          embeddings->view(),
-          TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
-          std::move(labels), {.executor = &executor_of(options)});
-      HEADWISE_TRY(trained);
-      probe = *std::move(trained);
+      HEADWISE_ASSIGN(probe,
+                      LabelProbe::train(embeddings.view(),
+                                        TensorView<const std::int64_t, 1>(
+                                            targets.data(), {targets.size()}),
+                                        std::move(labels),
+                                        {.executor = &executor_of(options)}));
       return ok();
     });
     HEADWISE_TRY(done);
@@ -62,17 +60,15 @@ Result<Answers> answers_of(const SentenceEncoder& encoder,
                            const SentenceOptions& options,
                            Communicator* group) {
   return or_tell(group, [&]() -> Result<Answers> {
-    const auto targets = targets_of(text, probe.labels());
-    HEADWISE_TRY(targets);
-    const auto embeddings =
-        ranked_embeddings(group, encoder, text.texts, options);
-    HEADWISE_TRY(embeddings);
-    const auto logits = probe.logits(embeddings->view(), executor_of(options));
-    HEADWISE_TRY(logits);
+    HEADWISE_ASSIGN(const auto targets, targets_of(text, probe.labels()));
+    HEADWISE_ASSIGN(const auto embeddings,
+                    ranked_embeddings(group, encoder, text.texts, options));
+    HEADWISE_ASSIGN(const auto logits,
+                    probe.logits(embeddings.view(), executor_of(options)));
     Answers answers;
-    for (std::size_t n = 0; n < targets->size(); ++n) {
-      answers.right.push_back(predicted_label(logits->view(), n) ==
-                              static_cast<std::size_t>((*targets)[n]));
+    for (std::size_t n = 0; n < targets.size(); ++n) {
+      answers.right.push_back(predicted_label(logits.view(), n) ==
+                              static_cast<std::size_t>(targets[n]));
     }
     return answers;
   });

@@ -94,24 +94,21 @@ TaskShape shape_of(Task task) { return entry_of(task).shape; }
 Result<TaskBatch> make_task_batch(Task task, Seed seed, std::uint64_t first,
                                   std::size_t count) try {
   const auto [Lkv, Lq, cross] = shape_of(task);
-  auto tokens = Tensor<TokenId, 2>::create({count, Lkv});
-  HEADWISE_TRY(tokens);
-  auto targets = Tensor<TokenId, 2>::create({cross ? count : 0, Lq});
-  HEADWISE_TRY(targets);
-  auto answers = Tensor<std::int64_t, 1>::create({count * Lq});
-  HEADWISE_TRY(answers);
-  auto places = Tensor<std::int64_t, 1>::create({count * Lq});
-  HEADWISE_TRY(places);
+  HEADWISE_ASSIGN(auto tokens, Tensor<TokenId, 2>::create({count, Lkv}));
+  HEADWISE_ASSIGN(auto targets,
+                  Tensor<TokenId, 2>::create({cross ? count : 0, Lq}));
+  HEADWISE_ASSIGN(auto answers, Tensor<std::int64_t, 1>::create({count * Lq}));
+  HEADWISE_ASSIGN(auto places, Tensor<std::int64_t, 1>::create({count * Lq}));
   for (std::size_t b = 0; b < count; ++b) {
     Draws draws(seed, first + b);
-    entry_of(task).fill(draws, {tokens->elements().subspan(b * Lkv, Lkv),
-                                cross ? targets->elements().subspan(b * Lq, Lq)
+    entry_of(task).fill(draws, {tokens.elements().subspan(b * Lkv, Lkv),
+                                cross ? targets.elements().subspan(b * Lq, Lq)
                                       : std::span<TokenId>(),
-                                answers->elements().subspan(b * Lq, Lq),
-                                places->elements().subspan(b * Lq, Lq)});
+                                answers.elements().subspan(b * Lq, Lq),
+                                places.elements().subspan(b * Lq, Lq)});
   }
-  return TaskBatch{*std::move(tokens), *std::move(targets), *std::move(answers),
-                   *std::move(places)};
+  return TaskBatch{std::move(tokens), std::move(targets), std::move(answers),
+                   std::move(places)};
 } catch (...) {
   return caught_out_of_memory();
 }

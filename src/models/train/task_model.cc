@@ -57,22 +57,22 @@ struct TaskModel::Inputs {
 };
 
 Result<TaskModel> TaskModel::create(const TaskModelConfig& config, Seed seed) {
-  auto embedding = Embedding::create({kTaskVocabSize, config.embed_dim}, seed);
-  HEADWISE_TRY(embedding);
+  HEADWISE_ASSIGN(auto embedding,
+                  Embedding::create({kTaskVocabSize, config.embed_dim}, seed));
   // All scores 0 are the same with any scoring: options() gives dot products a
   // scale of 0.
-  auto layer = MultiHeadAttention::create(
-      {.embed_dim = config.embed_dim,
-       .num_heads = config.num_heads,
-       .scoring = config.uniform ? Scoring::dot : config.scoring,
-       .arithmetic = config.arithmetic},
-      seed);
-  HEADWISE_TRY(layer);
-  auto classifier = Linear::create({config.embed_dim, kTaskClasses},
-                                   RandomStream(seed, kClassifierStream));
-  HEADWISE_TRY(classifier);
-  return TaskModel(config, *std::move(embedding), *std::move(layer),
-                   *std::move(classifier));
+  HEADWISE_ASSIGN(auto layer, MultiHeadAttention::create(
+                                  {.embed_dim = config.embed_dim,
+                                   .num_heads = config.num_heads,
+                                   .scoring = config.uniform ? Scoring::dot
+                                                             : config.scoring,
+                                   .arithmetic = config.arithmetic},
+                                  seed));
+  HEADWISE_ASSIGN(auto classifier,
+                  Linear::create({config.embed_dim, kTaskClasses},
+                                 RandomStream(seed, kClassifierStream)));
+  return TaskModel(config, std::move(embedding), std::move(layer),
+                   std::move(classifier));
 }
 
 AttentionOptions TaskModel::options(const Executor& executor) const {
@@ -85,13 +85,11 @@ AttentionOptions TaskModel::options(const Executor& executor) const {
 }
 
 Result<TaskModel::Inputs> TaskModel::embed(const TaskBatch& batch) const {
-  auto embedded = embedding_.forward(batch.tokens);
-  HEADWISE_TRY(embedded);
-  Inputs inputs{*std::move(embedded), {}};
+  HEADWISE_ASSIGN(auto embedded, embedding_.forward(batch.tokens));
+  Inputs inputs{std::move(embedded), {}};
   if (batch.target_tokens.size() != 0) {
-    auto target = embedding_.forward(batch.target_tokens);
-    HEADWISE_TRY(target);
-    inputs.target_embedded = *std::move(target);
+    HEADWISE_ASSIGN(inputs.target_embedded,
+                    embedding_.forward(batch.target_tokens));
   }
   return inputs;
 }
@@ -106,92 +104,85 @@ Result<ParamGradient> TaskModel::embedding_gradient(
   if (!cross) {
     add_to(by_tokens, gradients.query);
   }
-  auto sum = embedding_.backward(batch.tokens, by_tokens);
-  HEADWISE_TRY(sum);
+  HEADWISE_ASSIGN(auto sum, embedding_.backward(batch.tokens, by_tokens));
   if (cross) {
-    const auto by_targets =
-        embedding_.backward(batch.target_tokens, gradients.query);
-    HEADWISE_TRY(by_targets);
-    for (std::size_t n = 0; n < sum->size(); ++n) {
-      sum->data()[n] += by_targets->data()[n];
+    HEADWISE_ASSIGN(const auto by_targets,
+                    embedding_.backward(batch.target_tokens, gradients.query));
+    for (std::size_t n = 0; n < sum.size(); ++n) {
+      sum.data()[n] += by_targets.data()[n];
     }
   }
-  const std::size_t size = sum->size();
+  const std::size_t size = sum.size();
   return ParamGradient{"embedding.weight",
-                       std::move(*sum).with_extents<1>({size})};
+                       std::move(sum).with_extents<1>({size})};
 }
 
 Result<TaskGradients> TaskModel::differentiate(const TaskBatch& batch,
                                                const Executor& executor) const {
-  const auto inputs = embed(batch);
-  HEADWISE_TRY(inputs);
+  HEADWISE_ASSIGN(const auto inputs, embed(batch));
   const AttentionOptions attention = options(executor);
-  auto saved = layer_.forward_for_backward(inputs->query(), inputs->key(),
-                                           inputs->key(), attention);
-  HEADWISE_TRY(saved);
-  const Tensor<float, 3>& output = saved->result().output;
-  const auto logits = classifier_.forward(output, "output", executor);
-  HEADWISE_TRY(logits);
-  const auto loss = cross_entropy(rows_of(*logits), batch.answers);
-  HEADWISE_TRY(loss);
-  if (!std::isfinite(loss->loss)) {
-    const std::string first = !is_finite(output.elements())    ? "output"
-                              : !is_finite(logits->elements()) ? "logits"
-                                                               : "loss";
+  HEADWISE_ASSIGN(auto saved,
+                  layer_.forward_for_backward(inputs.query(), inputs.key(),
+                                              inputs.key(), attention));
+  const Tensor<float, 3>& output = saved.result().output;
+  HEADWISE_ASSIGN(const auto logits,
+                  classifier_.forward(output, "output", executor));
+  HEADWISE_ASSIGN(const auto loss,
+                  cross_entropy(rows_of(logits), batch.answers));
+  if (!std::isfinite(loss.loss)) {
+    const std::string first = !is_finite(output.elements())   ? "output"
+                              : !is_finite(logits.elements()) ? "logits"
+                                                              : "loss";
     return Error{
         ErrorCode::out_of_range,
-        {.given = "the loss is " + number_text(loss->loss) +
+        {.given = "the loss is " + number_text(loss.loss) +
                   ", and the first value that is not finite is the " + first}};
   }
-  const TensorView<const float, 3> d_logits(loss->d_logits.data(),
-                                            logits->extents());
-  auto d_classifier =
-      classifier_.backward_params(output, d_logits, {}, executor);
-  const auto d_output =
-      classifier_.backward_input(d_logits, "d_logits", executor);
-  HEADWISE_TRY(d_classifier);
-  HEADWISE_TRY(d_output);
-  auto by_layer = layer_.backward(*saved, *d_output);
-  HEADWISE_TRY(by_layer);
-  TaskGradients result{loss->loss, {}};
-  push(result.params, kClassifier, *std::move(d_classifier));
-  push(result.params, "w_o", *std::move(by_layer->w_o));
-  push(result.params, "w_q", std::move(by_layer->w_q));
-  push(result.params, "w_k", std::move(by_layer->w_k));
-  push(result.params, "w_v", std::move(by_layer->w_v));
-  push(result.params, "w_score.weight", std::move(by_layer->w_score));
-  auto by_embedding = embedding_gradient(batch, *std::move(by_layer));
-  HEADWISE_TRY(by_embedding);
-  result.params.push_back(*std::move(by_embedding));
+  const TensorView<const float, 3> d_logits(loss.d_logits.data(),
+                                            logits.extents());
+  HEADWISE_ASSIGN(auto d_classifier,
+                  classifier_.backward_params(output, d_logits, {}, executor));
+  HEADWISE_ASSIGN(const auto d_output,
+                  classifier_.backward_input(d_logits, "d_logits", executor));
+  HEADWISE_ASSIGN(auto by_layer, layer_.backward(saved, d_output));
+  TaskGradients result{loss.loss, {}};
+  push(result.params, kClassifier, std::move(d_classifier));
+  push(result.params, "w_o", *std::move(by_layer.w_o));
+  push(result.params, "w_q", std::move(by_layer.w_q));
+  push(result.params, "w_k", std::move(by_layer.w_k));
+  push(result.params, "w_v", std::move(by_layer.w_v));
+  push(result.params, "w_score.weight", std::move(by_layer.w_score));
+  HEADWISE_ASSIGN(auto by_embedding,
+                  embedding_gradient(batch, std::move(by_layer)));
+  result.params.push_back(std::move(by_embedding));
   return result;
 }
 
 Result<TaskAnswers> TaskModel::answer(const TaskBatch& batch,
                                       const Executor& executor) const {
-  const auto inputs = embed(batch);
-  HEADWISE_TRY(inputs);
+  HEADWISE_ASSIGN(const auto inputs, embed(batch));
   AttentionOptions attention = options(executor);
   attention.attn_weights = AttnWeights::per_head;
-  const auto result =
-      layer_.forward(inputs->query(), inputs->key(), inputs->key(), attention);
-  HEADWISE_TRY(result);
-  const auto logits = classifier_.forward(result->output, "output", executor);
-  HEADWISE_TRY(logits);
-  const auto loss = cross_entropy(rows_of(*logits), batch.answers);
-  HEADWISE_TRY(loss);
-  TaskAnswers answers{loss->loss, 0, 0, std::vector<double>(config_.num_heads)};
-  const std::size_t Lq = logits->extent(1);
+  HEADWISE_ASSIGN(
+      const auto result,
+      layer_.forward(inputs.query(), inputs.key(), inputs.key(), attention));
+  HEADWISE_ASSIGN(const auto logits,
+                  classifier_.forward(result.output, "output", executor));
+  HEADWISE_ASSIGN(const auto loss,
+                  cross_entropy(rows_of(logits), batch.answers));
+  TaskAnswers answers{loss.loss, 0, 0, std::vector<double>(config_.num_heads)};
+  const std::size_t Lq = logits.extent(1);
   for (std::size_t n = 0; n < batch.answers.size(); ++n) {
     if (batch.answers(n) == kIgnoredTarget) {
       continue;
     }
-    const auto row = logits->elements().subspan(n * kTaskClasses, kTaskClasses);
+    const auto row = logits.elements().subspan(n * kTaskClasses, kTaskClasses);
     const auto best = std::ranges::max_element(row) - row.begin();
     ++answers.asked;
     answers.right += best == batch.answers(n);
     for (std::size_t h = 0; h < config_.num_heads; ++h) {
       answers.on_answer[h] +=
-          result->attn_weights(n / Lq, h, n % Lq, batch.places(n));
+          result.attn_weights(n / Lq, h, n % Lq, batch.places(n));
     }
   }
   return answers;

@@ -106,32 +106,31 @@ Result<double> TaskRun::State::step_of(TaskModel& model,
                                        std::string_view prefix,
                                        const TaskBatch& batch,
                                        const Executor& executor) {
-  auto gradients = model.differentiate(batch, executor);
-  HEADWISE_TRY(gradients);
-  HEADWISE_TRY(clip(gradients->params));
+  HEADWISE_ASSIGN(auto gradients, model.differentiate(batch, executor));
+  HEADWISE_TRY(clip(gradients.params));
   const auto change = [&](std::string_view name,
                           std::span<float> values) -> Status {
     const auto gradient =
-        std::ranges::find(gradients->params, name, &ParamGradient::name);
+        std::ranges::find(gradients.params, name, &ParamGradient::name);
     HEADWISE_TRY(optimizer_.update(std::string(prefix) + std::string(name),
                                    values, gradient->values.elements()));
     return check_finite_values(name, values);
   };
   HEADWISE_TRY(model.update(change));
-  return gradients->loss;
+  return gradients.loss;
 }
 
 Status TaskRun::State::step(const Executor& executor) {
   const std::uint64_t steps = losses_.size();
-  const auto batch = make_task_batch(settings_.task, settings_.seed,
-                                     steps * kTaskBatch, kTaskBatch);
-  HEADWISE_TRY(batch);
+  HEADWISE_ASSIGN(const auto batch,
+                  make_task_batch(settings_.task, settings_.seed,
+                                  steps * kTaskBatch, kTaskBatch));
   optimizer_.begin_step();
-  const auto loss = step_of(model_, "", *batch, executor);
+  const auto loss = step_of(model_, "", batch, executor);
   if (!loss) {
     return failed_step(steps + 1, loss.error());
   }
-  const auto uniform_loss = step_of(uniform_, kUniform, *batch, executor);
+  const auto uniform_loss = step_of(uniform_, kUniform, batch, executor);
   if (!uniform_loss) {
     return failed_step(steps + 1, uniform_loss.error(),
                        "uniform attention weights");
@@ -149,17 +148,16 @@ Result<TaskScore> TaskRun::State::score_of(const TaskModel& model,
   std::size_t asked = 0;
   std::size_t right = 0;
   for (std::size_t n = 0; n < kUnseenBatches; ++n) {
-    const auto batch =
+    HEADWISE_ASSIGN(
+        const auto batch,
         make_task_batch(settings_.task, settings_.seed,
-                        kTaskFirstUnseen + n * kUnseenBatch, kUnseenBatch);
-    HEADWISE_TRY(batch);
-    const auto answers = model.answer(*batch, executor);
-    HEADWISE_TRY(answers);
-    score.loss += answers->loss / static_cast<double>(kUnseenBatches);
-    asked += answers->asked;
-    right += answers->right;
+                        kTaskFirstUnseen + n * kUnseenBatch, kUnseenBatch));
+    HEADWISE_ASSIGN(const auto answers, model.answer(batch, executor));
+    score.loss += answers.loss / static_cast<double>(kUnseenBatches);
+    asked += answers.asked;
+    right += answers.right;
     for (std::size_t h = 0; h < score.on_answer.size(); ++h) {
-      score.on_answer[h] += answers->on_answer[h];
+      score.on_answer[h] += answers.on_answer[h];
     }
   }
   for (double& share : score.on_answer) {
@@ -236,16 +234,14 @@ Result<TaskRun> TaskRun::create(const TaskSettings& settings) try {
   TaskModelConfig config = kModel;
   config.scoring = settings.scoring;
   config.arithmetic = settings.arithmetic;
-  auto model = TaskModel::create(config, settings.seed);
-  HEADWISE_TRY(model);
+  HEADWISE_ASSIGN(auto model, TaskModel::create(config, settings.seed));
   config.uniform = true;
-  auto uniform = TaskModel::create(config, settings.seed);
-  HEADWISE_TRY(uniform);
-  auto optimizer =
-      Optimizer::create(AdamWConfig{.learning_rate = settings.learning_rate});
-  HEADWISE_TRY(optimizer);
+  HEADWISE_ASSIGN(auto uniform, TaskModel::create(config, settings.seed));
+  HEADWISE_ASSIGN(
+      auto optimizer,
+      Optimizer::create(AdamWConfig{.learning_rate = settings.learning_rate}));
   return TaskRun(std::make_unique<State>(
-      settings, *std::move(model), *std::move(uniform), *std::move(optimizer)));
+      settings, std::move(model), std::move(uniform), std::move(optimizer)));
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -125,10 +125,9 @@ Result<MPI_Comm> duplicate_of(MPI_Comm communicator, milliseconds deadline) {
 Result<std::unique_ptr<Communicator>> ranks_of(MPI_Comm communicator,
                                                milliseconds deadline) {
   deadline = std::min(deadline, Communicator::kLongestDeadline);
-  const auto duplicate = duplicate_of(communicator, deadline);
-  HEADWISE_TRY(duplicate);
+  HEADWISE_ASSIGN(const auto duplicate, duplicate_of(communicator, deadline));
   std::unique_ptr<Communicator> group = std::make_unique<MpiCommunicator>(
-      std::make_shared<MpiChannel>(*duplicate));
+      std::make_shared<MpiChannel>(duplicate));
   group->set_deadline(deadline);
   group->set_step(kMpi, "the start");
   HEADWISE_TRY(group->check_same("version", version()));

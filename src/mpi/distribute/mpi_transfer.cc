@@ -69,9 +69,8 @@ Status MpiTransfer::try_to_advance() {
 
 Status MpiTransfer::end_pieces() {
   while (!pieces_.empty()) {
-    const auto ended = has_ended(pieces_.front(), other_);
-    HEADWISE_TRY(ended);
-    if (!*ended) {
+    HEADWISE_ASSIGN(const auto ended, has_ended(pieces_.front(), other_));
+    if (!ended) {
       break;
     }
     HEADWISE_TRY(end(pieces_.front()));

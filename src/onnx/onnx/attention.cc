@@ -28,13 +28,13 @@ Result<Array> present_of(const NodeCall& node, std::size_t input,
                          std::size_t past_input, const AttentionSizes& sizes,
                          std::size_t width) {
   const Array& given = node.in(input);
-  auto present =
-      array_of({sizes.B, sizes.Hkv, sizes.Lkv(), width}, given.dtype);
-  HEADWISE_TRY(present);
+  HEADWISE_ASSIGN(
+      auto present,
+      array_of({sizes.B, sizes.Hkv, sizes.Lkv(), width}, given.dtype));
   const std::size_t row = width * size_of(given.dtype);
   const std::byte* past =
       node.has(past_input) ? node.in(past_input).data.data() : nullptr;
-  std::byte* out = present->data.data();
+  std::byte* out = present.data.data();
   for (std::size_t b = 0; b < sizes.B; ++b) {
     for (std::size_t h = 0; h < sizes.Hkv; ++h) {
       for (std::size_t j = 0; j < sizes.Lkv() && row > 0; ++j, out += row) {
@@ -100,22 +100,22 @@ Result<OnnxAttended> attend(const NodeCall& node, const ReadyAttention& ready,
   const OnnxAttentionCall& call = ready.call;
   const AttentionSizes& sizes = call.sizes;
   if (node.seen() != nullptr) {
-    auto seen = seen_attention(call, ready.mask, *ready.query, *ready.key,
-                               *ready.value);
-    HEADWISE_TRY(seen);
-    *node.seen() = *std::move(seen);
+    HEADWISE_ASSIGN(auto seen, seen_attention(call, ready.mask, *ready.query,
+                                              *ready.key, *ready.value));
+    *node.seen() = std::move(seen);
   }
-  auto output = array_of(
-      sizes.heads_merged ? std::vector{sizes.B, sizes.Lq, sizes.Hq * sizes.Dv}
-                         : std::vector{sizes.B, sizes.Hq, sizes.Lq, sizes.Dv},
-      call.type);
-  HEADWISE_TRY(output);
-  OnnxAttended made{.output = *std::move(output), .scores = {}};
+  HEADWISE_ASSIGN(
+      auto output,
+      array_of(sizes.heads_merged
+                   ? std::vector{sizes.B, sizes.Lq, sizes.Hq * sizes.Dv}
+                   : std::vector{sizes.B, sizes.Hq, sizes.Lq, sizes.Dv},
+               call.type));
+  OnnxAttended made{.output = std::move(output), .scores = {}};
   if (wants_scores) {
-    auto scores =
-        array_of({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()}, call.type);
-    HEADWISE_TRY(scores);
-    made.scores = *std::move(scores);
+    HEADWISE_ASSIGN(
+        auto scores,
+        array_of({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()}, call.type));
+    made.scores = std::move(scores);
   }
   Array* scores = wants_scores ? &made.scores : nullptr;
   const bool in_float = call.type == DType::float32 &&
@@ -136,29 +136,25 @@ Result<OnnxAttended> attend(const NodeCall& node, const ReadyAttention& ready,
 }
 
 Result<Outputs> run_attention(const NodeCall& node) {
-  auto call = OnnxAttentionCall::create(node);
-  HEADWISE_TRY(call);
-  const AttentionSizes& sizes = call->sizes;
-  auto mask = OnnxAttentionMask::create(node, sizes);
-  HEADWISE_TRY(mask);
-  auto key = present_of(node, OnnxIn::key, OnnxIn::past_key, sizes, sizes.D);
-  HEADWISE_TRY(key);
-  auto value =
-      present_of(node, OnnxIn::value, OnnxIn::past_value, sizes, sizes.Dv);
-  HEADWISE_TRY(value);
-  auto made = attend(node,
-                     {.call = *std::move(call),
-                      .mask = *std::move(mask),
-                      .query = &node.in(OnnxIn::query),
-                      .key = &*key,
-                      .value = &*value},
-                     node.wants(3));
-  HEADWISE_TRY(made);
+  HEADWISE_ASSIGN(auto call, OnnxAttentionCall::create(node));
+  const AttentionSizes& sizes = call.sizes;
+  HEADWISE_ASSIGN(auto mask, OnnxAttentionMask::create(node, sizes));
+  HEADWISE_ASSIGN(auto key, present_of(node, OnnxIn::key, OnnxIn::past_key,
+                                       sizes, sizes.D));
+  HEADWISE_ASSIGN(auto value, present_of(node, OnnxIn::value,
+                                         OnnxIn::past_value, sizes, sizes.Dv));
+  HEADWISE_ASSIGN(auto made, attend(node,
+                                    {.call = std::move(call),
+                                     .mask = std::move(mask),
+                                     .query = &node.in(OnnxIn::query),
+                                     .key = &key,
+                                     .value = &value},
+                                    node.wants(3)));
   Outputs outputs;
-  outputs.push_back(std::move(made->output));
-  outputs.push_back(*std::move(key));
-  outputs.push_back(*std::move(value));
-  outputs.push_back(std::move(made->scores));
+  outputs.push_back(std::move(made.output));
+  outputs.push_back(std::move(key));
+  outputs.push_back(std::move(value));
+  outputs.push_back(std::move(made.scores));
   return outputs;
 }
 

@@ -18,26 +18,25 @@ using CallIn = AttentionInput;
 // of their own it may only say the same, and from opset 25 on nothing.
 Result<std::size_t> head_count(const NodeCall& node, std::string_view name,
                                std::size_t input, bool merged) {
-  const auto given = node.integer(name, 0);
-  HEADWISE_TRY(given);
+  HEADWISE_ASSIGN(const auto given, node.integer(name, 0));
   const bool present = node.find(name) != nullptr;
   const auto& shape = node.in(input).shape;
   if (!merged) {
     if (present &&
-        (node.opset() >= 25 || *given != static_cast<std::int64_t>(shape[1]))) {
+        (node.opset() >= 25 || given != static_cast<std::int64_t>(shape[1]))) {
       return node.attribute(name).bad_data(
-          "is " + std::to_string(*given),
+          "is " + std::to_string(given),
           "no number of heads where the inputs have an axis of heads");
     }
     return shape[1];
   }
-  if (*given < 1 || shape[2] % static_cast<std::size_t>(*given) != 0) {
+  if (given < 1 || shape[2] % static_cast<std::size_t>(given) != 0) {
     return node.attribute(name).bad_data(
-        present ? "is " + std::to_string(*given) : "is left out",
+        present ? "is " + std::to_string(given) : "is left out",
         "a divisor of the " + std::to_string(shape[2]) + " features of " +
             node.input_name(input));
   }
-  return static_cast<std::size_t>(*given);
+  return static_cast<std::size_t>(given);
 }
 
 Status check_types(const NodeCall& node) {
@@ -68,23 +67,23 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
     HEADWISE_TRY(check_axes(node, i, query.size()));
   }
   const bool merged = query.size() == 3;
-  const auto Hq = head_count(node, "q_num_heads", CallIn::query, merged);
-  HEADWISE_TRY(Hq);
-  const auto Hkv = head_count(node, "kv_num_heads", CallIn::key, merged);
-  HEADWISE_TRY(Hkv);
+  HEADWISE_ASSIGN(const auto Hq,
+                  head_count(node, "q_num_heads", CallIn::query, merged));
+  HEADWISE_ASSIGN(const auto Hkv,
+                  head_count(node, "kv_num_heads", CallIn::key, merged));
   AttentionSizes sizes{.B = query[0],
-                       .Hq = *Hq,
-                       .Hkv = *Hkv,
+                       .Hq = Hq,
+                       .Hkv = Hkv,
                        .Lq = merged ? query[1] : query[2],
                        .new_keys = merged ? key[1] : key[2],
-                       .D = merged ? query[2] / *Hq : query[3],
+                       .D = merged ? query[2] / Hq : query[3],
                        .heads_merged = merged};
   if (merged) {
-    if (value[2] % *Hkv != 0) {
+    if (value[2] % Hkv != 0) {
       return node.wrong_shape(CallIn::value,
-                              "features of " + std::to_string(*Hkv) + " heads");
+                              "features of " + std::to_string(Hkv) + " heads");
     }
-    sizes.Dv = value[2] / *Hkv;
+    sizes.Dv = value[2] / Hkv;
     HEADWISE_TRY(check_shape_of(
         node, CallIn::key, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.D}));
     HEADWISE_TRY(check_shape_of(
@@ -113,41 +112,36 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
 
 Result<std::optional<std::int64_t>> window_side(const NodeCall& node,
                                                 std::string_view name) {
-  const auto keys = node.integer(name, -1);
-  HEADWISE_TRY(keys);
+  HEADWISE_ASSIGN(const auto keys, node.integer(name, -1));
   if (node.find(name) != nullptr && node.opset() < 25) {
     return node.attribute(name).error(
         ErrorCode::unsupported,
         "is given in opset " + std::to_string(node.opset()),
         "opset 25 for a window");
   }
-  if (*keys < -1) {
-    return node.attribute(name).bad_data("is " + std::to_string(*keys),
+  if (keys < -1) {
+    return node.attribute(name).bad_data("is " + std::to_string(keys),
                                          "-1 or a number of keys");
   }
-  return *keys < 0 ? std::optional<std::int64_t>() : std::optional(*keys);
+  return keys < 0 ? std::optional<std::int64_t>() : std::optional(keys);
 }
 
 Result<std::optional<double>> nonnegative(const NodeCall& node,
                                           std::string_view name) {
-  const auto given = node.number(name);
-  HEADWISE_TRY(given);
-  if (*given && !(**given >= 0 && std::isfinite(**given))) {
-    return node.attribute(name).bad_data("is " + number_text(**given),
+  HEADWISE_ASSIGN(const auto given, node.number(name));
+  if (given && !(*given >= 0 && std::isfinite(*given))) {
+    return node.attribute(name).bad_data("is " + number_text(*given),
                                          "a number of at least 0");
   }
   return given;
 }
 
 Status read_scale(const NodeCall& node, OnnxAttentionCall& call) {
-  const auto scale = nonnegative(node, "scale");
-  HEADWISE_TRY(scale);
-  call.scale =
-      scale->value_or(1 / std::sqrt(static_cast<double>(call.sizes.D)));
-  const auto softcap = nonnegative(node, "softcap");
-  HEADWISE_TRY(softcap);
-  if (*softcap && **softcap > 0) {
-    call.softcap = **softcap;
+  HEADWISE_ASSIGN(const auto scale, nonnegative(node, "scale"));
+  call.scale = scale.value_or(1 / std::sqrt(static_cast<double>(call.sizes.D)));
+  HEADWISE_ASSIGN(const auto softcap, nonnegative(node, "softcap"));
+  if (softcap && *softcap > 0) {
+    call.softcap = *softcap;
   }
   return ok();
 }
@@ -155,27 +149,25 @@ Status read_scale(const NodeCall& node, OnnxAttentionCall& call) {
 Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
   call.type = node.in(CallIn::query).dtype;
   call.softmax_type = call.type;
-  const auto precision = node.integer("softmax_precision", 0);
-  HEADWISE_TRY(precision);
+  HEADWISE_ASSIGN(const auto precision, node.integer("softmax_precision", 0));
   if (node.find("softmax_precision") != nullptr) {
-    const auto type = dtype_of_onnx(*precision);
+    const auto type = dtype_of_onnx(precision);
     if (!type || !is_floating(*type)) {
       return node.attribute("softmax_precision")
-          .bad_data("is " + std::to_string(*precision),
+          .bad_data("is " + std::to_string(precision),
                     "1 (float32), 10 (float16), 11 (float64) or 16 "
                     "(bfloat16)");
     }
     call.softmax_type = *type;
   }
-  const auto mode = node.integer("qk_matmul_output_mode", 0);
-  HEADWISE_TRY(mode);
-  if (*mode < 0 || *mode > 3) {
+  HEADWISE_ASSIGN(const auto mode, node.integer("qk_matmul_output_mode", 0));
+  if (mode < 0 || mode > 3) {
     return node.attribute("qk_matmul_output_mode")
-        .bad_data("is " + std::to_string(*mode), "0 to 3");
+        .bad_data("is " + std::to_string(mode), "0 to 3");
   }
   constexpr std::array kStages = {ScoresStage::raw, ScoresStage::softcap,
                                   ScoresStage::bias, ScoresStage::softmax};
-  call.qk_output = kStages[static_cast<std::size_t>(*mode)];
+  call.qk_output = kStages[static_cast<std::size_t>(mode)];
   return ok();
 }
 
@@ -228,20 +220,14 @@ Status read_past(const NodeCall& node, std::size_t past_key,
 Result<OnnxAttentionCall> OnnxAttentionCall::create(const NodeCall& node) {
   HEADWISE_TRY(check_types(node));
   OnnxAttentionCall call;
-  const auto sizes = call_sizes(node);
-  HEADWISE_TRY(sizes);
-  call.sizes = *sizes;
+  HEADWISE_ASSIGN(call.sizes, call_sizes(node));
   HEADWISE_TRY(read_scale(node, call));
   HEADWISE_TRY(read_types(node, call));
-  const auto causal = node.flag("is_causal");
-  HEADWISE_TRY(causal);
-  call.causal = *causal;
-  const auto left = window_side(node, "left_window_size");
-  HEADWISE_TRY(left);
-  const auto right = window_side(node, "right_window_size");
-  HEADWISE_TRY(right);
-  call.left_window = *left;
-  call.right_window = *right;
+  HEADWISE_ASSIGN(call.causal, node.flag("is_causal"));
+  HEADWISE_ASSIGN(const auto left, window_side(node, "left_window_size"));
+  HEADWISE_ASSIGN(const auto right, window_side(node, "right_window_size"));
+  call.left_window = left;
+  call.right_window = right;
   HEADWISE_TRY(read_positions(node, call));
   return call;
 }

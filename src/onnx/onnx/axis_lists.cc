@@ -34,9 +34,8 @@ Result<std::vector<std::size_t>> distinct_axes(
     const std::vector<std::int64_t>& given, std::size_t rank) {
   std::vector<std::size_t> axes;
   for (const std::int64_t each : given) {
-    const auto axis = node.axis_of(each, rank, given_by);
-    HEADWISE_TRY(axis);
-    axes.push_back(*axis);
+    HEADWISE_ASSIGN(const auto axis, node.axis_of(each, rank, given_by));
+    axes.push_back(axis);
     if (axes.size() > rank) {
       break;  // one of them is there twice
     }

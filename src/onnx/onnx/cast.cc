@@ -55,15 +55,12 @@ Result<Outputs> cast_to(const Array& x, DType to) {
   return one(array_from(wholes, x.shape, to));
 }
 
-}  // namespace
-
 Result<Outputs> run_cast(const NodeCall& node) {
-  const auto number = node.integer("to", 0);
-  HEADWISE_TRY(number);
-  const auto to = dtype_of_onnx(*number);
+  HEADWISE_ASSIGN(const auto number, node.integer("to", 0));
+  const auto to = dtype_of_onnx(number);
   if (!to) {
     return node.attribute("to").error(
-        ErrorCode::unsupported, "is " + onnx_type_name(*number),
+        ErrorCode::unsupported, "is " + onnx_type_name(number),
         "bool, integers or floating-point numbers");
   }
   return cast_to(node.in(0), *to);
@@ -71,6 +68,15 @@ Result<Outputs> run_cast(const NodeCall& node) {
 
 Result<Outputs> run_cast_like(const NodeCall& node) {
   return cast_to(node.in(0), node.in(1).dtype);
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> cast_operators() {
+  return {
+      {"Cast", 13, 1, 1, 1, {"round_mode", "saturate", "to"}, run_cast},
+      {"CastLike", 15, 2, 2, 1, {"round_mode", "saturate"}, run_cast_like},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

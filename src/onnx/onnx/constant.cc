@@ -12,18 +12,17 @@
 #include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
 
 Result<Outputs> run_shape(const NodeCall& node) {
   const auto rank = static_cast<std::int64_t>(node.in(0).shape.size());
-  const auto start = node.integer("start", 0);
-  HEADWISE_TRY(start);
-  const auto end = node.integer("end", rank);
-  HEADWISE_TRY(end);
+  HEADWISE_ASSIGN(const auto start, node.integer("start", 0));
+  HEADWISE_ASSIGN(const auto end, node.integer("end", rank));
   const auto within = [rank](std::int64_t axis) {
     return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
   };
   std::vector<std::int64_t> extents;
-  for (std::int64_t axis = within(*start); axis < within(*end); ++axis) {
+  for (std::int64_t axis = within(start); axis < within(end); ++axis) {
     extents.push_back(static_cast<std::int64_t>(
         node.in(0).shape[static_cast<std::size_t>(axis)]));
   }
@@ -57,11 +56,10 @@ Result<Outputs> run_constant(const NodeCall& node) {
 }
 
 Result<Outputs> run_constant_of_shape(const NodeCall& node) {
-  const auto extents = list_input(node, 0);
-  HEADWISE_TRY(extents);
-  HEADWISE_TRY(check_axis_count(node, extents->size()));
+  HEADWISE_ASSIGN(const auto extents, list_input(node, 0));
+  HEADWISE_TRY(check_axis_count(node, extents.size()));
   std::vector<std::size_t> shape;
-  for (const std::int64_t extent : *extents) {
+  for (const std::int64_t extent : extents) {
     if (extent < 0) {
       return node.input(0).error(ErrorCode::out_of_range,
                                  "has " + std::to_string(extent),
@@ -69,9 +67,9 @@ Result<Outputs> run_constant_of_shape(const NodeCall& node) {
     }
     shape.push_back(static_cast<std::size_t>(extent));
   }
-  const auto zero = array_from(std::vector<double>{0}, {}, DType::float32);
-  HEADWISE_TRY(zero);
-  const Array* value = &*zero;
+  HEADWISE_ASSIGN(const auto zero,
+                  array_from(std::vector<double>{0}, {}, DType::float32));
+  const Array* value = &zero;
   if (node.find("value") != nullptr) {
     value = node.find_as<Array>("value");
     if (value == nullptr || element_count(value->shape) != 1) {
@@ -80,6 +78,23 @@ Result<Outputs> run_constant_of_shape(const NodeCall& node) {
     }
   }
   return one(gathered(*value, shape, std::vector<std::size_t>(shape.size())));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> constant_operators() {
+  return {
+      {"Constant",
+       13,
+       0,
+       0,
+       1,
+       {"value", "value_float", "value_floats", "value_int", "value_ints"},
+       run_constant},
+      {"ConstantOfShape", 13, 1, 1, 1, {"value"}, run_constant_of_shape},
+      {"Shape", 13, 1, 1, 1, {"end", "start"}, run_shape},
+      {"Size", 13, 1, 1, 1, {}, run_size},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -39,18 +39,17 @@ using Widths = std::array<std::size_t, 3>;
 
 Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
   const std::size_t features = node.in(ContribIn::weights).shape[1];
-  const auto given = node.integers("qkv_hidden_sizes");
-  HEADWISE_TRY(given);
+  HEADWISE_ASSIGN(const auto given, node.integers("qkv_hidden_sizes"));
   Widths widths{features / 3, features / 3, features / 3};
-  if (*given) {
-    if ((*given)->size() != 3 ||
-        std::ranges::any_of(**given, [&](std::int64_t width) {
+  if (given) {
+    if (given->size() != 3 ||
+        std::ranges::any_of(*given, [&](std::int64_t width) {
           return width < 0 || width > static_cast<std::int64_t>(features);
         })) {
       return node.attribute("qkv_hidden_sizes")
           .bad_data("is not valid", "three sizes, for Q, K and V");
     }
-    std::ranges::transform(**given, widths.begin(), [](std::int64_t width) {
+    std::ranges::transform(*given, widths.begin(), [](std::int64_t width) {
       return static_cast<std::size_t>(width);
     });
   }
@@ -70,11 +69,11 @@ Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
 Result<Array> projected(const Array& input, const Array& weights) {
   const std::size_t k = weights.shape[0];
   const std::size_t n = weights.shape[1];
-  auto made = array_of({input.shape[0], input.shape[1], n}, DType::float32);
-  HEADWISE_TRY(made);
+  HEADWISE_ASSIGN(
+      auto made, array_of({input.shape[0], input.shape[1], n}, DType::float32));
   const float* x = floats(input);
   const float* w = floats(weights);
-  float* out = floats(*made);
+  float* out = floats(made);
   std::vector<double> sums(n);
   for (std::size_t row = 0; row < input.shape[0] * input.shape[1]; ++row) {
     std::ranges::fill(sums, 0);
@@ -94,8 +93,7 @@ Result<Array> projected(const Array& input, const Array& weights) {
 Result<AttentionSizes> contrib_sizes(const NodeCall& node) {
   HEADWISE_TRY(check_axes(node, ContribIn::input, 3));
   HEADWISE_TRY(check_axes(node, ContribIn::weights, 2));
-  const auto heads = head_number(node, "num_heads");
-  HEADWISE_TRY(heads);
+  HEADWISE_ASSIGN(const auto heads, head_number(node, "num_heads"));
   const auto& input = node.in(ContribIn::input).shape;
   const auto& weights = node.in(ContribIn::weights).shape;
   if (weights[0] != input[2]) {
@@ -103,15 +101,14 @@ Result<AttentionSizes> contrib_sizes(const NodeCall& node) {
         ContribIn::weights,
         "a matrix of " + std::to_string(input[2]) + " rows");
   }
-  const auto widths = widths_of(node, *heads);
-  HEADWISE_TRY(widths);
+  HEADWISE_ASSIGN(const auto widths, widths_of(node, heads));
   AttentionSizes sizes{.B = input[0],
-                       .Hq = *heads,
-                       .Hkv = *heads,
+                       .Hq = heads,
+                       .Hkv = heads,
                        .Lq = input[1],
                        .new_keys = input[1],
-                       .D = (*widths)[0] / *heads,
-                       .Dv = (*widths)[2] / *heads,
+                       .D = widths[0] / heads,
+                       .Dv = widths[2] / heads,
                        .heads_merged = true};
   if (node.has(ContribIn::bias)) {
     HEADWISE_TRY(check_shape_of(node, ContribIn::bias, {weights[1]}));
@@ -134,18 +131,18 @@ Result<AttentionSizes> contrib_sizes(const NodeCall& node) {
 // The keys (half 0) or the values (half 1) of a past.
 Result<Array> half_of(const Array& past, std::size_t half) {
   const auto& shape = past.shape;
-  auto made = array_of({shape[1], shape[2], shape[3], shape[4]}, past.dtype);
-  HEADWISE_TRY(made);
-  std::copy_n(past.data.data() + half * made->data.size(), made->data.size(),
-              made->data.data());
+  HEADWISE_ASSIGN(auto made, array_of({shape[1], shape[2], shape[3], shape[4]},
+                                      past.dtype));
+  std::copy_n(past.data.data() + half * made.data.size(), made.data.size(),
+              made.data.data());
   return made;
 }
 
 Result<Array> joined_present(const Array& key, const Array& value) {
-  auto made = array_of(
-      {2, key.shape[0], key.shape[1], key.shape[2], key.shape[3]}, key.dtype);
-  HEADWISE_TRY(made);
-  std::byte* out = made->data.data();
+  HEADWISE_ASSIGN(auto made, array_of({2, key.shape[0], key.shape[1],
+                                       key.shape[2], key.shape[3]},
+                                      key.dtype));
+  std::byte* out = made.data.data();
   out = std::ranges::copy(key.data, out).out;
   std::ranges::copy(value.data, out);
   return made;
@@ -157,74 +154,58 @@ Result<Outputs> run_contrib_attention(const NodeCall& node) {
   HEADWISE_TRY(refuse_inputs_from(node, ContribIn::beyond));
   HEADWISE_TRY(refuse_attribute(node, "do_rotary"));
   HEADWISE_TRY(refuse_attribute(node, "past_present_share_buffer"));
-  const auto sizes = contrib_sizes(node);
-  HEADWISE_TRY(sizes);
+  HEADWISE_ASSIGN(const auto sizes, contrib_sizes(node));
   ContribInputs inputs(node);
   ReadyAttention ready;
-  ready.call.sizes = *sizes;
-  ready.call.query_starts.assign(sizes->B,
-                                 static_cast<std::int64_t>(sizes->past_keys));
-  const auto scale = contrib_scale(node, sizes->D);
-  HEADWISE_TRY(scale);
-  ready.call.scale = *scale;
-  auto mask = contrib_mask(node, inputs,
-                           {.index = ContribIn::mask,
-                            .starts = true,
-                            .bias = ContribIn::attention_bias},
-                           ready.call);
-  HEADWISE_TRY(mask);
-  ready.mask = *std::move(mask);
-  const auto input = inputs.floats(ContribIn::input);
-  HEADWISE_TRY(input);
-  const auto weights = inputs.floats(ContribIn::weights);
-  HEADWISE_TRY(weights);
-  const auto given_bias = inputs.floats_if_given(ContribIn::bias);
-  HEADWISE_TRY(given_bias);
-  const auto past = inputs.floats_if_given(ContribIn::past);
-  HEADWISE_TRY(past);
-  const auto features = projected(**input, **weights);
-  HEADWISE_TRY(features);
+  ready.call.sizes = sizes;
+  ready.call.query_starts.assign(sizes.B,
+                                 static_cast<std::int64_t>(sizes.past_keys));
+  HEADWISE_ASSIGN(ready.call.scale, contrib_scale(node, sizes.D));
+  HEADWISE_ASSIGN(ready.mask, contrib_mask(node, inputs,
+                                           {.index = ContribIn::mask,
+                                            .starts = true,
+                                            .bias = ContribIn::attention_bias},
+                                           ready.call));
+  HEADWISE_ASSIGN(const auto input, inputs.floats(ContribIn::input));
+  HEADWISE_ASSIGN(const auto weights, inputs.floats(ContribIn::weights));
+  HEADWISE_ASSIGN(const auto given_bias,
+                  inputs.floats_if_given(ContribIn::bias));
+  HEADWISE_ASSIGN(const auto past, inputs.floats_if_given(ContribIn::past));
+  HEADWISE_ASSIGN(const auto features, projected(*input, *weights));
   const auto bias = [&](std::size_t first) {
-    return *given_bias == nullptr ? nullptr : floats(**given_bias) + first;
+    return given_bias == nullptr ? nullptr : floats(*given_bias) + first;
   };
   const auto places = [&](std::size_t size, std::size_t first) {
-    return merged_heads(sizes->B, sizes->Lq, features->shape[2], sizes->Hq,
-                        size, first);
+    return merged_heads(sizes.B, sizes.Lq, features.shape[2], sizes.Hq, size,
+                        first);
   };
   const auto present = [&](std::size_t size, std::size_t first,
                            std::size_t half) -> Result<Array> {
-    auto made = split_heads(*features, places(size, first), bias(first));
-    HEADWISE_TRY(made);
-    if (*past == nullptr) {
+    HEADWISE_ASSIGN(auto made,
+                    split_heads(features, places(size, first), bias(first)));
+    if (past == nullptr) {
       return made;
     }
-    const auto before = half_of(**past, half);
-    HEADWISE_TRY(before);
-    return with_past(&*before, std::vector(sizes->B, sizes->past_keys), *made,
-                     sizes->Lkv());
+    HEADWISE_ASSIGN(const auto before, half_of(*past, half));
+    return with_past(&before, std::vector(sizes.B, sizes.past_keys), made,
+                     sizes.Lkv());
   };
-  const std::size_t width = sizes->Hq * sizes->D;
-  const auto query = merged_query(*features, places(sizes->D, 0), bias(0));
-  HEADWISE_TRY(query);
-  const auto key = present(sizes->D, width, 0);
-  HEADWISE_TRY(key);
-  const auto value = present(sizes->Dv, 2 * width, 1);
-  HEADWISE_TRY(value);
-  ready.query = &*query;
-  ready.key = &*key;
-  ready.value = &*value;
-  auto made = attend(node, ready, /*wants_scores=*/false);
-  HEADWISE_TRY(made);
+  const std::size_t width = sizes.Hq * sizes.D;
+  HEADWISE_ASSIGN(const auto query,
+                  merged_query(features, places(sizes.D, 0), bias(0)));
+  HEADWISE_ASSIGN(const auto key, present(sizes.D, width, 0));
+  HEADWISE_ASSIGN(const auto value, present(sizes.Dv, 2 * width, 1));
+  ready.query = &query;
+  ready.key = &key;
+  ready.value = &value;
+  HEADWISE_ASSIGN(auto made, attend(node, ready, /*wants_scores=*/false));
   Outputs outputs;
-  auto output = inputs.narrowed(std::move(made->output));
-  HEADWISE_TRY(output);
-  outputs.push_back(*std::move(output));
+  HEADWISE_ASSIGN(auto output, inputs.narrowed(std::move(made.output)));
+  outputs.push_back(std::move(output));
   if (node.wants(1)) {
-    auto joined = joined_present(*key, *value);
-    HEADWISE_TRY(joined);
-    auto narrow = inputs.narrowed(*std::move(joined));
-    HEADWISE_TRY(narrow);
-    outputs.push_back(*std::move(narrow));
+    HEADWISE_ASSIGN(auto joined, joined_present(key, value));
+    HEADWISE_ASSIGN(auto narrow, inputs.narrowed(std::move(joined)));
+    outputs.push_back(std::move(narrow));
   }
   return outputs;
 }

@@ -23,8 +23,7 @@ Result<Array> gathered_with_bias(const Array& from, const HeadPlaces& places,
     shape.push_back(places.extents[axis]);
     strides.push_back(places.strides[axis]);
   }
-  auto array = gathered(from, shape, strides, places.first);
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(auto array, gathered(from, shape, strides, places.first));
   if (bias == nullptr) {
     return array;
   }
@@ -32,8 +31,8 @@ Result<Array> gathered_with_bias(const Array& from, const HeadPlaces& places,
   for (std::size_t n = 0; n < 4; ++n) {
     steps[n] = order[n] == 1 ? places.extents[3] : order[n] == 3 ? 1 : 0;
   }
-  float* out = floats(*array);
-  for (Odometer at(array->shape); !at.done(); at.next(), ++out) {
+  float* out = floats(array);
+  for (Odometer at(array.shape); !at.done(); at.next(), ++out) {
     *out += bias[at.offset(steps)];
   }
   return array;
@@ -53,9 +52,9 @@ Result<const Array*> ContribInputs::floats(std::size_t input) {
   if (const auto known = widened_.find(input); known != widened_.end()) {
     return &known->second;
   }
-  auto wide = array_from(doubles_of(given), given.shape, DType::float32);
-  HEADWISE_TRY(wide);
-  return &(widened_[input] = *std::move(wide));
+  HEADWISE_ASSIGN(auto wide,
+                  array_from(doubles_of(given), given.shape, DType::float32));
+  return &(widened_[input] = std::move(wide));
 }
 
 Result<const Array*> ContribInputs::floats_if_given(std::size_t input) {
@@ -75,9 +74,8 @@ Result<Outputs> ContribInputs::all_narrowed(
     std::initializer_list<Array*> arrays) const {
   Outputs outputs;
   for (Array* each : arrays) {
-    auto narrow = narrowed(std::move(*each));
-    HEADWISE_TRY(narrow);
-    outputs.push_back(*std::move(narrow));
+    HEADWISE_ASSIGN(auto narrow, narrowed(std::move(*each)));
+    outputs.push_back(std::move(narrow));
   }
   return outputs;
 }
@@ -104,16 +102,16 @@ Result<Array> with_past(const Array* past,
                         const std::vector<std::size_t>& past_lengths,
                         const Array& made, std::size_t length) {
   const std::vector<std::size_t>& shape = made.shape;
-  auto joined = array_of({shape[0], shape[1], length, shape[3]}, made.dtype);
-  HEADWISE_TRY(joined);
-  std::ranges::fill(joined->data, std::byte{0});
+  HEADWISE_ASSIGN(auto joined,
+                  array_of({shape[0], shape[1], length, shape[3]}, made.dtype));
+  std::ranges::fill(joined.data, std::byte{0});
   const std::size_t row = shape[3] * size_of(made.dtype);
   if (row == 0) {
     return joined;
   }
   for (std::size_t head = 0; head < shape[0] * shape[1]; ++head) {
     const std::size_t kept = past_lengths[head / shape[1]];
-    std::byte* out = joined->data.data() + head * length * row;
+    std::byte* out = joined.data.data() + head * length * row;
     if (kept > 0) {
       std::memcpy(out, past->data.data() + head * past->shape[2] * row,
                   kept * row);
@@ -126,15 +124,14 @@ Result<Array> with_past(const Array* past,
 }
 
 Result<std::size_t> head_number(const NodeCall& node, std::string_view name) {
-  const auto given = node.integer(name, 0);
-  HEADWISE_TRY(given);
-  if (*given < 1) {
+  HEADWISE_ASSIGN(const auto given, node.integer(name, 0));
+  if (given < 1) {
     return node.attribute(name).bad_data(node.find(name) == nullptr
                                              ? "is left out"
-                                             : "is " + std::to_string(*given),
+                                             : "is " + std::to_string(given),
                                          "at least 1");
   }
-  return static_cast<std::size_t>(*given);
+  return static_cast<std::size_t>(given);
 }
 
 Result<double> contrib_scale(const NodeCall& node, std::size_t size) {
@@ -142,19 +139,17 @@ Result<double> contrib_scale(const NodeCall& node, std::size_t size) {
     return node.subject().error(ErrorCode::unsupported, "has a head size of 0",
                                 "a head size of at least 1");
   }
-  const auto given = node.number("scale");
-  HEADWISE_TRY(given);
-  return given->value_or(0) == 0 ? 1 / std::sqrt(static_cast<double>(size))
-                                 : **given;
+  HEADWISE_ASSIGN(const auto given, node.number("scale"));
+  return given.value_or(0) == 0 ? 1 / std::sqrt(static_cast<double>(size))
+                                : *given;
 }
 
 Status refuse_attribute(const NodeCall& node, std::string_view name) {
-  const auto given = node.integer(name, 0);
-  HEADWISE_TRY(given);
-  return *given == 0 ? ok()
-                     : Status(node.attribute(name).error(
-                           ErrorCode::unsupported,
-                           "is " + std::to_string(*given), "0"));
+  HEADWISE_ASSIGN(const auto given, node.integer(name, 0));
+  return given == 0
+             ? ok()
+             : Status(node.attribute(name).error(
+                   ErrorCode::unsupported, "is " + std::to_string(given), "0"));
 }
 
 Status refuse_inputs_from(const NodeCall& node, std::size_t first) {

@@ -86,14 +86,12 @@ Result<Outputs> normalised_sum(const NodeCall& node, bool centred) {
   if (input.shape.empty()) {
     return node.wrong_shape(0, "at least 1 axis");
   }
-  const auto epsilon = node.number("epsilon");
-  HEADWISE_TRY(epsilon);
+  HEADWISE_ASSIGN(const auto epsilon, node.number("epsilon"));
   std::vector<double> sums = doubles_of(input);
   HEADWISE_TRY(add_input(node, 1, sums));
   HEADWISE_TRY(add_input(node, centred ? 4 : 3, sums));
   std::vector<double> numbers = sums;
-  normalise_sum(numbers, input.shape.back(), epsilon->value_or(1e-12F),
-                centred);
+  normalise_sum(numbers, input.shape.back(), epsilon.value_or(1e-12F), centred);
   HEADWISE_TRY(check_same_type(node, 2));
   HEADWISE_TRY(check_shape_of(node, 2, {input.shape.back()}));
   const std::vector<double> gamma = doubles_of(node.in(2));
@@ -103,13 +101,11 @@ Result<Outputs> normalised_sum(const NodeCall& node, bool centred) {
   if (centred) {
     HEADWISE_TRY(add_input(node, 3, numbers));
   }
-  auto output = array_from(numbers, input.shape, input.dtype);
-  HEADWISE_TRY(output);
-  auto sum = array_from(sums, input.shape, input.dtype);
-  HEADWISE_TRY(sum);
+  HEADWISE_ASSIGN(auto output, array_from(numbers, input.shape, input.dtype));
+  HEADWISE_ASSIGN(auto sum, array_from(sums, input.shape, input.dtype));
   Outputs outputs(4);
-  outputs[0] = *std::move(output);
-  outputs[3] = *std::move(sum);
+  outputs[0] = std::move(output);
+  outputs[3] = std::move(sum);
   return outputs;
 }
 
@@ -130,9 +126,8 @@ Result<Outputs> run_fast_gelu(const NodeCall& node) {
 }
 
 Result<Outputs> run_quick_gelu(const NodeCall& node) {
-  const auto alpha = node.number("alpha");
-  HEADWISE_TRY(alpha);
-  const double factor = alpha->value_or(1.702F);
+  HEADWISE_ASSIGN(const auto alpha, node.number("alpha"));
+  const double factor = alpha.value_or(1.702F);
   return activated(
       node, [factor](double x) { return x / (1 + std::exp(-factor * x)); });
 }

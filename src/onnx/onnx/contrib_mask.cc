@@ -82,12 +82,11 @@ class IndexMask {
 };
 
 Result<float> fill_value(const NodeCall& node) {
-  const auto given = node.number("mask_filter_value");
-  HEADWISE_TRY(given);
-  if (*given && std::isnan(**given)) {
+  HEADWISE_ASSIGN(const auto given, node.number("mask_filter_value"));
+  if (given && std::isnan(*given)) {
     return node.attribute("mask_filter_value").bad_data("is NaN", "a number");
   }
-  return static_cast<float>(given->value_or(-10000));
+  return static_cast<float>(given.value_or(-10000));
 }
 
 }  // namespace
@@ -110,26 +109,22 @@ Result<std::optional<OnnxAttentionMask>> contrib_mask(
     const NodeCall& node, ContribInputs& tensors,
     const ContribMaskInputs& inputs, OnnxAttentionCall& call) {
   const AttentionSizes& sizes = call.sizes;
-  const auto given_bias = tensors.floats_if_given(inputs.bias);
-  HEADWISE_TRY(given_bias);
-  const Array* bias = *given_bias;
+  HEADWISE_ASSIGN(const auto given_bias, tensors.floats_if_given(inputs.bias));
+  const Array* bias = given_bias;
   call.empty_rows = EmptyRow::nan;
-  const auto index = IndexMask::create(node, inputs, sizes);
-  HEADWISE_TRY(index);
-  const auto fill = fill_value(node);
-  HEADWISE_TRY(fill);
-  const auto causal = node.flag("unidirectional");
-  HEADWISE_TRY(causal);
+  HEADWISE_ASSIGN(const auto index, IndexMask::create(node, inputs, sizes));
+  HEADWISE_ASSIGN(const auto fill, fill_value(node));
+  HEADWISE_ASSIGN(const auto causal, node.flag("unidirectional"));
   if (bias != nullptr) {
     HEADWISE_TRY(check_attention_bias(node, inputs.bias, sizes));
   }
-  if (!index->given() && bias == nullptr && !(*causal && inputs.shown)) {
-    call.causal = *causal;
+  if (!index.given() && bias == nullptr && !(causal && inputs.shown)) {
+    call.causal = causal;
     return std::optional<OnnxAttentionMask>();
   }
   OnnxAttentionMask mask;
-  const bool by_query = *causal || index->by_query() || bias != nullptr;
-  mask.extents = {index->given()    ? sizes.B
+  const bool by_query = causal || index.by_query() || bias != nullptr;
+  mask.extents = {index.given()     ? sizes.B
                   : bias != nullptr ? bias->shape[0]
                                     : 1,
                   bias != nullptr ? bias->shape[1] : 1, by_query ? sizes.Lq : 1,
@@ -142,9 +137,8 @@ Result<std::optional<OnnxAttentionMask>> contrib_mask(
   for (Odometer at(mask.extents); !at.done(); at.next()) {
     const std::size_t i = at.index(2);
     const std::size_t j = at.index(3);
-    float number =
-        index->given() && index->masks(at.index(0), i, j) ? *fill : 0;
-    if (*causal && j > i + sizes.past_keys) {
+    float number = index.given() && index.masks(at.index(0), i, j) ? fill : 0;
+    if (causal && j > i + sizes.past_keys) {
       number = std::numeric_limits<float>::lowest();
     }
     if (bias != nullptr) {

@@ -96,14 +96,13 @@ struct Equation {
 };
 
 Result<Equation> equation_of(const NodeCall& node) {
-  auto given = node.text("equation", "");
-  HEADWISE_TRY(given);
+  HEADWISE_ASSIGN(auto given, node.text("equation", ""));
   const Error wrong = node.attribute("equation")
-                          .bad_data("is " + shown(*given),
+                          .bad_data("is " + shown(given),
                                     "letters for the axes of each input and of "
                                     "the output");
-  std::erase(*given, ' ');
-  const std::string_view text = *given;
+  std::erase(given, ' ');
+  const std::string_view text = given;
   const std::size_t arrow = std::min(text.find("->"), text.size());
   Equation equation;
   std::size_t first = 0;
@@ -196,11 +195,10 @@ Result<Array> sums_of(const NodeCall& node, const Equation& equation) {
 
 Result<Outputs> run_einsum(const NodeCall& node) {
   HEADWISE_TRY(check_numbers(node));
-  const auto equation = equation_of(node);
-  HEADWISE_TRY(equation);
+  HEADWISE_ASSIGN(const auto equation, equation_of(node));
   return one(is_floating(node.in(0).dtype)
-                 ? sums_of<double>(node, *equation)
-                 : sums_of<std::uint64_t>(node, *equation));
+                 ? sums_of<double>(node, equation)
+                 : sums_of<std::uint64_t>(node, equation));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

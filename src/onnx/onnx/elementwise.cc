@@ -8,8 +8,8 @@
 #include <functional>
 #include <numbers>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "onnx/broadcast.h"
 #include "onnx/extremes.h"
@@ -29,13 +29,13 @@ Result<Outputs> binary(const NodeCall& node, Reals reals, Wholes wholes) {
   const DType dtype = node.in(0).dtype;
   HEADWISE_TRY(check_numbers(node));
   HEADWISE_TRY(check_same_type(node));
-  auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(auto shape,
+                  broadcast_shape(node, std::array<std::size_t, 2>{0, 1}));
   if (is_floating(dtype)) {
-    return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
+    return one(combined(node, std::move(shape), doubles_of(node.in(0)),
                         doubles_of(node.in(1)), dtype, reals));
   }
-  return one(combined(node, *std::move(shape), integers_of(node.in(0)),
+  return one(combined(node, std::move(shape), integers_of(node.in(0)),
                       integers_of(node.in(1)), dtype, wholes));
 }
 
@@ -46,6 +46,11 @@ auto wrapping(Combine combine) {
     return static_cast<std::int64_t>(
         combine(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
   };
+}
+
+template <class Combine>
+Result<Outputs> arithmetic(const NodeCall& node) {
+  return binary(node, Combine(), wrapping(Combine()));
 }
 
 Status check_divisors(const NodeCall& node) {
@@ -90,6 +95,11 @@ Result<Outputs> unary(const NodeCall& node, Function function) {
   return one(array_from(numbers, x.shape, x.dtype));
 }
 
+template <auto function>
+Result<Outputs> real(const NodeCall& node) {
+  return unary(node, function);
+}
+
 // `wholes` for integers, as the bits of int64.
 template <class Reals, class Wholes>
 Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
@@ -103,20 +113,6 @@ Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
   }
   return one(array_from(numbers, x.shape, x.dtype));
 }
-
-// Functions of one real number, by the name of their operator.
-constexpr std::pair<std::string_view, double (*)(double)> kRealFunctions[] = {
-    {"Cos", [](double x) { return std::cos(x); }},
-    {"Erf", [](double x) { return std::erf(x); }},
-    {"Exp", [](double x) { return std::exp(x); }},
-    {"Floor", [](double x) { return std::floor(x); }},
-    {"Log", [](double x) { return std::log(x); }},
-    {"Reciprocal", [](double x) { return 1 / x; }},
-    {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
-    {"Sin", [](double x) { return std::sin(x); }},
-    {"Sqrt", [](double x) { return std::sqrt(x); }},
-    {"Tanh", [](double x) { return std::tanh(x); }},
-};
 
 // Whether an integer, given as the bits of int64, is below 0.
 bool is_negative(std::int64_t number, DType dtype) {
@@ -142,24 +138,10 @@ Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input) {
   return one(array_from(numbers, node.in(0).shape, node.in(0).dtype));
 }
 
-}  // namespace
-
-Result<Outputs> run_add(const NodeCall& node) {
-  return binary(node, std::plus<>(), wrapping(std::plus<>()));
-}
-
-Result<Outputs> run_sub(const NodeCall& node) {
-  return binary(node, std::minus<>(), wrapping(std::minus<>()));
-}
-
-Result<Outputs> run_mul(const NodeCall& node) {
-  return binary(node, std::multiplies<>(), wrapping(std::multiplies<>()));
-}
-
 Result<Outputs> run_div(const NodeCall& node) {
   HEADWISE_TRY(check_divisors(node));
   if (node.in(0).dtype == DType::uint64) {
-    return binary(node, std::divides<>(), wrapping(std::divides<>()));
+    return arithmetic<std::divides<>>(node);
   }
   return binary(node, std::divides<>(), [](std::int64_t a, std::int64_t b) {
     // The lowest number by -1 wraps to itself.
@@ -168,10 +150,9 @@ Result<Outputs> run_div(const NodeCall& node) {
 }
 
 Result<Outputs> run_mod(const NodeCall& node) {
-  const auto as_dividend = node.flag("fmod");
-  HEADWISE_TRY(as_dividend);
+  HEADWISE_ASSIGN(const auto as_dividend, node.flag("fmod"));
   const DType dtype = node.in(0).dtype;
-  if (is_floating(dtype) && !*as_dividend && node.opset() < 28) {
+  if (is_floating(dtype) && !as_dividend && node.opset() < 28) {
     return node.attribute("fmod").bad_data("is 0",
                                            "1 for floating-point numbers");
   }
@@ -179,10 +160,10 @@ Result<Outputs> run_mod(const NodeCall& node) {
   const auto reals = [&](double a, double b) {
     const double rest = std::fmod(a, b);
     // NaN and a remainder of the dividend stay as they are.
-    return *as_dividend || std::isnan(rest) ? rest
-           : rest == 0                      ? std::copysign(0.0, b)
-           : (rest < 0) != (b < 0)          ? rest + b
-                                            : rest;
+    return as_dividend || std::isnan(rest) ? rest
+           : rest == 0                     ? std::copysign(0.0, b)
+           : (rest < 0) != (b < 0)         ? rest + b
+                                           : rest;
   };
   if (dtype == DType::uint64) {
     return binary(node, reals, wrapping(std::modulus<>()));
@@ -191,7 +172,7 @@ Result<Outputs> run_mod(const NodeCall& node) {
     // The remainder of the lowest number by -1 would overflow.
     const std::int64_t rest = b == -1 ? 0 : a % b;
     const bool other_sign = rest != 0 && (rest < 0) != (b < 0);
-    return other_sign && !*as_dividend ? rest + b : rest;
+    return other_sign && !as_dividend ? rest + b : rest;
   });
 }
 
@@ -200,22 +181,21 @@ Result<Outputs> run_pow(const NodeCall& node) {
   const DType exponent = node.in(1).dtype;
   HEADWISE_TRY(check_numbers(node, 0));
   HEADWISE_TRY(check_numbers(node, 1));
-  auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(auto shape,
+                  broadcast_shape(node, std::array<std::size_t, 2>{0, 1}));
   if (is_integer(base) && is_integer(exponent)) {
     HEADWISE_TRY(check_exponents(node));
-    return one(combined(node, *std::move(shape), integers_of(node.in(0)),
+    return one(combined(node, std::move(shape), integers_of(node.in(0)),
                         integers_of(node.in(1)), base, wrapping(power)));
   }
   const std::vector<double> exponents = doubles_of(node.in(1));
   if (is_integer(base)) {
     return one(combined(
-        node, *std::move(shape), doubles_of(node.in(0)), exponents, base,
+        node, std::move(shape), doubles_of(node.in(0)), exponents, base,
         [base](double a, double b) { return whole(std::pow(a, b), base); }));
   }
-  return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
-                      exponents, base,
-                      [](double a, double b) { return std::pow(a, b); }));
+  return one(combined(node, std::move(shape), doubles_of(node.in(0)), exponents,
+                      base, [](double a, double b) { return std::pow(a, b); }));
 }
 
 Result<Outputs> run_abs(const NodeCall& node) {
@@ -244,54 +224,78 @@ Result<Outputs> run_clip(const NodeCall& node) {
                                        : clipped(node, integers_of);
 }
 
-Result<Outputs> run_real_function(const NodeCall& node) {
-  const auto* const named = std::ranges::find(
-      kRealFunctions, node.op(), [](const auto& each) { return each.first; });
-  return unary(node, named->second);
-}
-
 Result<Outputs> run_neg(const NodeCall& node) {
   return unary(
       node, [](double x) { return -x; }, negated);
 }
 
 Result<Outputs> run_gelu(const NodeCall& node) {
-  const auto kind = node.text("approximate", "none");
-  HEADWISE_TRY(kind);
-  if (*kind == "none") {
+  HEADWISE_ASSIGN(const auto kind, node.text("approximate", "none"));
+  if (kind == "none") {
     return unary(node, [](double x) {
       return 0.5 * x * (1 + std::erf(x * std::numbers::sqrt2 / 2));
     });
   }
-  if (*kind == "tanh") {
+  if (kind == "tanh") {
     const double factor = std::sqrt(2 * std::numbers::inv_pi);
     return unary(node, [factor](double x) {
       return 0.5 * x * (1 + std::tanh(factor * (x + 0.044715 * x * x * x)));
     });
   }
   return node.attribute("approximate")
-      .bad_data("is " + shown(*kind), "none or tanh");
+      .bad_data("is " + shown(kind), "none or tanh");
 }
 
 Result<Outputs> run_where(const NodeCall& node) {
   HEADWISE_TRY(check_type(node, 0, DType::boolean));
   HEADWISE_TRY(check_type(node, 2, node.in(1).dtype));
-  auto shape = broadcast_shape(node, std::array<std::size_t, 3>{0, 1, 2});
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(auto shape,
+                  broadcast_shape(node, std::array<std::size_t, 3>{0, 1, 2}));
   // The third input, and over it the second where the first is true.
-  auto result =
-      gathered(node.in(2), *shape, broadcast_strides(node.in(2).shape, *shape));
-  HEADWISE_TRY(result);
-  const auto flags = broadcast_strides(node.in(0).shape, *shape);
-  const auto steps = broadcast_strides(node.in(1).shape, *shape);
-  const std::size_t item = size_of(result->dtype);
-  std::byte* out = result->data.data();
-  for (Odometer at(*shape); !at.done(); at.next(), out += item) {
+  HEADWISE_ASSIGN(
+      auto result,
+      gathered(node.in(2), shape, broadcast_strides(node.in(2).shape, shape)));
+  const auto flags = broadcast_strides(node.in(0).shape, shape);
+  const auto steps = broadcast_strides(node.in(1).shape, shape);
+  const std::size_t item = size_of(result.dtype);
+  std::byte* out = result.data.data();
+  for (Odometer at(shape); !at.done(); at.next(), out += item) {
     if (node.in(0).data[at.offset(flags)] != std::byte{0}) {
       std::copy_n(node.in(1).data.data() + at.offset(steps) * item, item, out);
     }
   }
   return one(std::move(result));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> elementwise_operators() {
+  return {
+      {"Abs", 13, 1, 1, 1, {}, run_abs},
+      {"Add", 13, 2, 2, 1, {}, arithmetic<std::plus<>>},
+      {"Clip", 13, 1, 3, 1, {}, run_clip},
+      {"Cos", 13, 1, 1, 1, {}, real<[](double x) { return std::cos(x); }>},
+      {"Div", 13, 2, 2, 1, {}, run_div},
+      {"Erf", 13, 1, 1, 1, {}, real<[](double x) { return std::erf(x); }>},
+      {"Exp", 13, 1, 1, 1, {}, real<[](double x) { return std::exp(x); }>},
+      {"Floor", 13, 1, 1, 1, {}, real<[](double x) { return std::floor(x); }>},
+      {"Gelu", 20, 1, 1, 1, {"approximate"}, run_gelu},
+      {"Log", 13, 1, 1, 1, {}, real<[](double x) { return std::log(x); }>},
+      {"Mod", 13, 2, 2, 1, {"fmod"}, run_mod},
+      {"Mul", 13, 2, 2, 1, {}, arithmetic<std::multiplies<>>},
+      {"Neg", 13, 1, 1, 1, {}, run_neg},
+      {"Pow", 13, 2, 2, 1, {}, run_pow},
+      {"Reciprocal", 13, 1, 1, 1, {}, real<[](double x) { return 1 / x; }>},
+      {"Relu", 13, 1, 1, 1, {}, run_relu},
+      {"Sigmoid", 13, 1, 1, 1, {}, real<[](double x) {
+         return 1 / (1 + std::exp(-x));
+       }>},
+      {"Sin", 13, 1, 1, 1, {}, real<[](double x) { return std::sin(x); }>},
+      {"Sqrt", 13, 1, 1, 1, {}, real<[](double x) { return std::sqrt(x); }>},
+      {"Sub", 13, 2, 2, 1, {}, arithmetic<std::minus<>>},
+      {"Tanh", 13, 1, 1, 1, {}, real<[](double x) { return std::tanh(x); }>},
+      {"Where", 13, 3, 3, 1, {}, run_where},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

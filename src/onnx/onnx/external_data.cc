@@ -43,13 +43,9 @@ Result<DataPlace> place_of(
     if (key == "location") {
       place.location = value;
     } else if (key == "offset") {
-      const auto offset = number_of(key, value, subject);
-      HEADWISE_TRY(offset);
-      place.offset = *offset;
+      HEADWISE_ASSIGN(place.offset, number_of(key, value, subject));
     } else if (key == "length") {
-      const auto length = number_of(key, value, subject);
-      HEADWISE_TRY(length);
-      place.length = *length;
+      HEADWISE_ASSIGN(place.length, number_of(key, value, subject));
     }
   }
   return place;
@@ -161,26 +157,24 @@ Result<AlignedBytes> read_external(
     std::span<const std::pair<std::string_view, std::string_view>> fields,
     std::size_t bytes, const FileSubject& subject,
     const std::optional<std::string>& folder) {
-  const auto place = place_of(fields, subject);
-  HEADWISE_TRY(place);
+  HEADWISE_ASSIGN(const auto place, place_of(fields, subject));
   if (!folder) {
     return subject.bad_data("has its data in another file",
                             "a tensor that is in the file itself");
   }
-  const auto names = names_of(place->location, subject);
-  HEADWISE_TRY(names);
-  if (place->length && *place->length != bytes) {
+  HEADWISE_ASSIGN(const auto names, names_of(place.location, subject));
+  if (place.length && *place.length != bytes) {
     return subject.of_entry("length").bad_data(
-        "is " + std::to_string(*place->length),
+        "is " + std::to_string(*place.length),
         std::to_string(bytes) + " bytes");
   }
   Descriptor file(-1);
-  HEADWISE_TRY(open_in(*folder, *names, place->location, subject, file));
-  HEADWISE_TRY(check_file(file.number(), place->offset, bytes, place->location,
-                          subject));
+  HEADWISE_TRY(open_in(*folder, names, place.location, subject, file));
+  HEADWISE_TRY(
+      check_file(file.number(), place.offset, bytes, place.location, subject));
   AlignedBytes data(bytes);
   HEADWISE_TRY(
-      read_all(file.number(), place->offset, data, place->location, subject));
+      read_all(file.number(), place.offset, data, place.location, subject));
   return data;
 }
 

@@ -347,9 +347,8 @@ Result<const Array*> turned_operand(const FusionOperand& operand,
   if (operand.turn == OperandTurn()) {
     return &held;
   }
-  auto made = permuted(held, operand.turn.order(held.shape.size()));
-  HEADWISE_TRY(made);
-  turned = *std::move(made);
+  HEADWISE_ASSIGN(turned,
+                  permuted(held, operand.turn.order(held.shape.size())));
   return &turned;
 }
 
@@ -361,18 +360,15 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
   auto tensors = std::make_unique<FusionTensors>();
   Array turned_key;
   Array turned_value;
-  const auto query_or_not =
-      turned_operand(fusion.query, value_of, tensors->query);
-  HEADWISE_TRY(query_or_not);
-  const auto key_or_not =
-      turned_operand(fusion.transposed_key, value_of, turned_key);
-  HEADWISE_TRY(key_or_not);
-  const auto value_or_not =
-      turned_operand(fusion.value, value_of, turned_value);
-  HEADWISE_TRY(value_or_not);
-  const Array& query = **query_or_not;
-  const Array& key = **key_or_not;
-  const Array& value = **value_or_not;
+  HEADWISE_ASSIGN(const auto query_or_not,
+                  turned_operand(fusion.query, value_of, tensors->query));
+  HEADWISE_ASSIGN(const auto key_or_not,
+                  turned_operand(fusion.transposed_key, value_of, turned_key));
+  HEADWISE_ASSIGN(const auto value_or_not,
+                  turned_operand(fusion.value, value_of, turned_value));
+  const Array& query = *query_or_not;
+  const Array& key = *key_or_not;
+  const Array& value = *value_or_not;
   if (!is_float_matrix(query) || !is_float_matrix(key) ||
       !is_float_matrix(value)) {
     return node_by_node();
@@ -400,14 +396,12 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
   const auto [B, H, Lq, L] = scores;
   const std::size_t D = query.shape.back();
   const std::size_t Dv = value.shape.back();
-  auto rows = gathered(key, {B, H, L, D},
-                       std::array{H * D * L, D * L, std::size_t{1}, L});
-  HEADWISE_TRY(rows);
-  tensors->key = *std::move(rows);
+  HEADWISE_ASSIGN(tensors->key,
+                  gathered(key, {B, H, L, D},
+                           std::array{H * D * L, D * L, std::size_t{1}, L}));
   const Shape value_shape{B, H, L, Dv};
-  auto values = gathered(value, value_shape, strides_of(value_shape));
-  HEADWISE_TRY(values);
-  tensors->value = *std::move(values);
+  HEADWISE_ASSIGN(tensors->value,
+                  gathered(value, value_shape, strides_of(value_shape)));
   tensors->output_shape = shapes->back();
   tensors->output_shape.back() = Dv;
   ReadyAttention& ready = tensors->ready;

@@ -57,13 +57,11 @@ Status check_int32(const NodeCall& node, std::size_t input) {
 }
 
 Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
-  const auto Hq = head_number(node, "num_heads");
-  HEADWISE_TRY(Hq);
-  const auto Hkv = head_number(node, "kv_num_heads");
-  HEADWISE_TRY(Hkv);
-  if (*Hq % *Hkv != 0) {
+  HEADWISE_ASSIGN(const auto Hq, head_number(node, "num_heads"));
+  HEADWISE_ASSIGN(const auto Hkv, head_number(node, "kv_num_heads"));
+  if (Hq % Hkv != 0) {
     return node.attribute("num_heads")
-        .bad_data("is " + std::to_string(*Hq), "a multiple of kv_num_heads");
+        .bad_data("is " + std::to_string(Hq), "a multiple of kv_num_heads");
   }
   HEADWISE_TRY(check_axes(node, GroupQueryIn::query, 3));
   const auto& query = node.in(GroupQueryIn::query).shape;
@@ -71,15 +69,15 @@ Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
   HEADWISE_TRY(check_together(node, GroupQueryIn::key, GroupQueryIn::value,
                               "key and value together"));
   // Before the sum, which must not overflow.
-  const bool few = *Hq <= query[2] && *Hkv <= query[2];
-  const std::size_t heads = *Hq + (packed && few ? 2 * *Hkv : 0);
+  const bool few = Hq <= query[2] && Hkv <= query[2];
+  const std::size_t heads = Hq + (packed && few ? 2 * Hkv : 0);
   if (!few || query[2] % heads != 0) {
     return node.wrong_shape(GroupQueryIn::query,
                             "features of " + std::to_string(heads) + " heads");
   }
   AttentionSizes sizes{.B = query[0],
-                       .Hq = *Hq,
-                       .Hkv = *Hkv,
+                       .Hq = Hq,
+                       .Hkv = Hkv,
                        .Lq = query[1],
                        .D = query[2] / heads,
                        .heads_merged = true};
@@ -140,11 +138,9 @@ class Rotation {
   static Result<Rotation> create(const NodeCall& node, ContribInputs& inputs,
                                  const GroupCall& call) {
     Rotation rotation;
-    const auto wanted = node.flag("do_rotary");
-    HEADWISE_TRY(wanted);
-    const auto interleaved = node.flag("rotary_interleaved");
-    HEADWISE_TRY(interleaved);
-    if (!*wanted) {
+    HEADWISE_ASSIGN(const auto wanted, node.flag("do_rotary"));
+    HEADWISE_ASSIGN(const auto interleaved, node.flag("rotary_interleaved"));
+    if (!wanted) {
       return rotation;
     }
     if (!node.has(GroupQueryIn::cosines) || !node.has(GroupQueryIn::sines)) {
@@ -162,14 +158,12 @@ class Rotation {
           GroupQueryIn::cosines,
           "at most " + std::to_string(call.sizes.D / 2) + " columns");
     }
-    const auto cosines = inputs.floats(GroupQueryIn::cosines);
-    HEADWISE_TRY(cosines);
-    const auto sines = inputs.floats(GroupQueryIn::sines);
-    HEADWISE_TRY(sines);
+    HEADWISE_ASSIGN(const auto cosines, inputs.floats(GroupQueryIn::cosines));
+    HEADWISE_ASSIGN(const auto sines, inputs.floats(GroupQueryIn::sines));
     rotation.pairs_ = shape[1];
-    rotation.interleaved_ = *interleaved;
-    rotation.cosines_ = floats(**cosines);
-    rotation.sines_ = floats(**sines);
+    rotation.interleaved_ = interleaved;
+    rotation.cosines_ = floats(*cosines);
+    rotation.sines_ = floats(*sines);
     HEADWISE_TRY(rotation.place(node, call, shape[0]));
     return rotation;
   }
@@ -244,26 +238,21 @@ class Rotation {
 Status read_scores(const NodeCall& node, const GroupCall& group,
                    OnnxAttentionCall& call) {
   call.sizes = group.sizes;
-  const auto scale = contrib_scale(node, group.sizes.D);
-  HEADWISE_TRY(scale);
-  call.scale = *scale;
-  const auto softcap = node.number("softcap");
-  HEADWISE_TRY(softcap);
-  if (softcap->value_or(0) != 0) {
-    call.softcap = **softcap;
+  HEADWISE_ASSIGN(call.scale, contrib_scale(node, group.sizes.D));
+  HEADWISE_ASSIGN(const auto softcap, node.number("softcap"));
+  if (softcap.value_or(0) != 0) {
+    call.softcap = *softcap;
   }
-  const auto causal = node.flag("causal", true);
-  HEADWISE_TRY(causal);
-  call.causal = *causal;
-  const auto window = node.integer("local_window_size", -1);
-  HEADWISE_TRY(window);
-  if (*window != -1 && (*window < 1 || !call.causal)) {
+  HEADWISE_ASSIGN(const auto causal, node.flag("causal", true));
+  call.causal = causal;
+  HEADWISE_ASSIGN(const auto window, node.integer("local_window_size", -1));
+  if (window != -1 && (window < 1 || !call.causal)) {
     return node.attribute("local_window_size")
-        .bad_data("is " + std::to_string(*window),
+        .bad_data("is " + std::to_string(window),
                   "-1, or the number of keys (causal only)");
   }
-  if (*window > 0) {
-    call.left_window = *window - 1;
+  if (window > 0) {
+    call.left_window = window - 1;
   }
   const auto lengths = integers_of(node.in(GroupQueryIn::lengths));
   for (std::size_t b = 0; b < group.sizes.B; ++b) {
@@ -277,15 +266,13 @@ Status read_scores(const NodeCall& node, const GroupCall& group,
 
 Status read_sinks(const NodeCall& node, ContribInputs& inputs,
                   OnnxAttentionCall& call) {
-  const auto smooth = node.flag("smooth_softmax");
-  HEADWISE_TRY(smooth);
+  HEADWISE_ASSIGN(const auto smooth, node.flag("smooth_softmax"));
   if (node.has(GroupQueryIn::sink)) {
     HEADWISE_TRY(check_shape_of(node, GroupQueryIn::sink, {call.sizes.Hq}));
-    const auto given = inputs.floats(GroupQueryIn::sink);
-    HEADWISE_TRY(given);
-    const float* numbers = floats(**given);
+    HEADWISE_ASSIGN(const auto given, inputs.floats(GroupQueryIn::sink));
+    const float* numbers = floats(*given);
     call.sinks.assign(numbers, numbers + call.sizes.Hq);
-  } else if (*smooth) {
+  } else if (smooth) {
     call.sinks.assign(call.sizes.Hq, 0);
   }
   return ok();
@@ -293,15 +280,14 @@ Status read_sinks(const NodeCall& node, ContribInputs& inputs,
 
 // The output output_qk, at the stage that an attribute names.
 Status read_qk_output(const NodeCall& node, OnnxAttentionCall& call) {
-  const auto stage = node.integer("qk_output", 0);
-  HEADWISE_TRY(stage);
-  if (*stage < 0 || *stage > 2 || (*stage == 0 && node.wants(3))) {
+  HEADWISE_ASSIGN(const auto stage, node.integer("qk_output", 0));
+  if (stage < 0 || stage > 2 || (stage == 0 && node.wants(3))) {
     return node.attribute("qk_output")
         .bad_data(
-            "is " + std::to_string(*stage),
+            "is " + std::to_string(stage),
             "1 (before the softmax) or 2 (after it); 0 only without output_qk");
   }
-  call.qk_output = *stage == 2 ? ScoresStage::softmax : ScoresStage::bias;
+  call.qk_output = stage == 2 ? ScoresStage::softmax : ScoresStage::bias;
   return ok();
 }
 
@@ -311,11 +297,11 @@ Result<std::optional<OnnxAttentionMask>> bias_mask(
     return std::optional<OnnxAttentionMask>();
   }
   HEADWISE_TRY(check_attention_bias(node, GroupQueryIn::attention_bias, sizes));
-  const auto given = inputs.floats(GroupQueryIn::attention_bias);
-  HEADWISE_TRY(given);
+  HEADWISE_ASSIGN(const auto given,
+                  inputs.floats(GroupQueryIn::attention_bias));
   OnnxAttentionMask mask;
-  std::ranges::copy((*given)->shape, mask.extents.begin());
-  mask.numbers = doubles_of(**given);
+  std::ranges::copy(given->shape, mask.extents.begin());
+  mask.numbers = doubles_of(*given);
   return std::optional(std::move(mask));
 }
 
@@ -347,9 +333,8 @@ void clear_rows_beyond_window(const OnnxAttentionCall& call, Array& output) {
 Result<Outputs> run_group_query_attention(const NodeCall& node) {
   HEADWISE_TRY(refuse_inputs_from(node, GroupQueryIn::beyond));
   GroupCall group;
-  const auto sizes = group_query_sizes(node);
-  HEADWISE_TRY(sizes);
-  group.sizes = *sizes;
+  HEADWISE_ASSIGN(const auto sizes, group_query_sizes(node));
+  group.sizes = sizes;
   group.packed = !node.has(GroupQueryIn::key);
   HEADWISE_TRY(read_lengths(node, group));
   ContribInputs inputs(node);
@@ -357,59 +342,50 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
   HEADWISE_TRY(read_scores(node, group, ready.call));
   HEADWISE_TRY(read_sinks(node, inputs, ready.call));
   HEADWISE_TRY(read_qk_output(node, ready.call));
-  auto mask = bias_mask(node, inputs, group.sizes);
-  HEADWISE_TRY(mask);
-  ready.mask = *std::move(mask);
-  const auto rotation = Rotation::create(node, inputs, group);
-  HEADWISE_TRY(rotation);
+  HEADWISE_ASSIGN(ready.mask, bias_mask(node, inputs, group.sizes));
+  HEADWISE_ASSIGN(const auto rotation, Rotation::create(node, inputs, group));
   const auto places = [&](std::size_t input, std::size_t heads,
                           std::size_t first) {
-    return merged_heads(sizes->B, sizes->Lq, node.in(input).shape[2], heads,
-                        sizes->D, group.packed ? first * sizes->D : 0);
+    return merged_heads(sizes.B, sizes.Lq, node.in(input).shape[2], heads,
+                        sizes.D, group.packed ? first * sizes.D : 0);
   };
   const auto new_heads = [&](std::size_t input,
                              std::size_t first) -> Result<Array> {
     const std::size_t from = group.packed ? GroupQueryIn::query : input;
-    const auto given = inputs.floats(from);
-    HEADWISE_TRY(given);
-    return split_heads(**given, places(from, sizes->Hkv, first), nullptr);
+    HEADWISE_ASSIGN(const auto given, inputs.floats(from));
+    return split_heads(*given, places(from, sizes.Hkv, first), nullptr);
   };
-  const auto given = inputs.floats(GroupQueryIn::query);
-  HEADWISE_TRY(given);
-  auto query =
-      merged_query(**given, places(GroupQueryIn::query, sizes->Hq, 0), nullptr);
-  HEADWISE_TRY(query);
-  rotation->turn(*query, /*heads_last=*/true);
-  auto new_key = new_heads(GroupQueryIn::key, sizes->Hq);
-  HEADWISE_TRY(new_key);
-  rotation->turn(*new_key, /*heads_last=*/false);
-  auto new_value = new_heads(GroupQueryIn::value, sizes->Hq + sizes->Hkv);
-  HEADWISE_TRY(new_value);
+  HEADWISE_ASSIGN(const auto given, inputs.floats(GroupQueryIn::query));
+  HEADWISE_ASSIGN(
+      auto query,
+      merged_query(*given, places(GroupQueryIn::query, sizes.Hq, 0), nullptr));
+  rotation.turn(query, /*heads_last=*/true);
+  HEADWISE_ASSIGN(auto new_key, new_heads(GroupQueryIn::key, sizes.Hq));
+  rotation.turn(new_key, /*heads_last=*/false);
+  HEADWISE_ASSIGN(auto new_value,
+                  new_heads(GroupQueryIn::value, sizes.Hq + sizes.Hkv));
   const auto present = [&](std::size_t past_input, const Array& made,
                            std::size_t rows) -> Result<Array> {
-    const auto past = inputs.floats_if_given(past_input);
-    HEADWISE_TRY(past);
-    return with_past(*past, group.past_lengths, made, rows);
+    HEADWISE_ASSIGN(const auto past, inputs.floats_if_given(past_input));
+    return with_past(past, group.past_lengths, made, rows);
   };
   const std::size_t total = group.sizes.Lkv();
-  auto key = present(GroupQueryIn::past_key, *new_key, total);
-  HEADWISE_TRY(key);
-  auto value = present(GroupQueryIn::past_value, *new_value, total);
-  HEADWISE_TRY(value);
-  ready.query = &*query;
-  ready.key = &*key;
-  ready.value = &*value;
-  auto made = attend(node, ready, node.wants(3));
-  HEADWISE_TRY(made);
-  show_masked_as_zero(made->scores);
-  clear_rows_beyond_window(ready.call, made->output);
+  HEADWISE_ASSIGN(auto key, present(GroupQueryIn::past_key, new_key, total));
+  HEADWISE_ASSIGN(auto value,
+                  present(GroupQueryIn::past_value, new_value, total));
+  ready.query = &query;
+  ready.key = &key;
+  ready.value = &value;
+  HEADWISE_ASSIGN(auto made, attend(node, ready, node.wants(3)));
+  show_masked_as_zero(made.scores);
+  clear_rows_beyond_window(ready.call, made.output);
   if (group.cache_rows > total) {
-    key = present(GroupQueryIn::past_key, *new_key, group.cache_rows);
-    HEADWISE_TRY(key);
-    value = present(GroupQueryIn::past_value, *new_value, group.cache_rows);
-    HEADWISE_TRY(value);
+    HEADWISE_ASSIGN(key,
+                    present(GroupQueryIn::past_key, new_key, group.cache_rows));
+    HEADWISE_ASSIGN(
+        value, present(GroupQueryIn::past_value, new_value, group.cache_rows));
   }
-  return inputs.all_narrowed({&made->output, &*key, &*value, &made->scores});
+  return inputs.all_narrowed({&made.output, &key, &value, &made.scores});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -17,71 +17,38 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 template <class Compare>
-Result<Outputs> compared(const NodeCall& node, Compare compare) {
+Result<Outputs> compared(const NodeCall& node) {
+  const Compare compare;
   const DType dtype = node.in(0).dtype;
   HEADWISE_TRY(check_same_type(node));
-  auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(auto shape,
+                  broadcast_shape(node, std::array<std::size_t, 2>{0, 1}));
   if (is_floating(dtype)) {
-    return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
+    return one(combined(node, std::move(shape), doubles_of(node.in(0)),
                         doubles_of(node.in(1)), DType::boolean, compare));
   }
   const auto a = integers_of(node.in(0));
   const auto b = integers_of(node.in(1));
   if (dtype == DType::uint64) {
-    return one(combined(node, *std::move(shape), a, b, DType::boolean,
+    return one(combined(node, std::move(shape), a, b, DType::boolean,
                         [compare](std::int64_t x, std::int64_t y) {
                           return compare(static_cast<std::uint64_t>(x),
                                          static_cast<std::uint64_t>(y));
                         }));
   }
-  return one(combined(node, *std::move(shape), a, b, DType::boolean, compare));
+  return one(combined(node, std::move(shape), a, b, DType::boolean, compare));
 }
 
 template <class Compare>
-Result<Outputs> ordered(const NodeCall& node, Compare compare) {
+Result<Outputs> ordered(const NodeCall& node) {
   HEADWISE_TRY(check_numbers(node));
-  return compared(node, compare);
+  return compared<Compare>(node);
 }
 
 template <class Combine>
-Result<Outputs> joined(const NodeCall& node, Combine combine) {
+Result<Outputs> joined(const NodeCall& node) {
   HEADWISE_TRY(check_type(node, 0, DType::boolean));
-  return compared(node, combine);
-}
-
-}  // namespace
-
-Result<Outputs> run_equal(const NodeCall& node) {
-  return compared(node, std::equal_to<>());
-}
-
-Result<Outputs> run_less(const NodeCall& node) {
-  return ordered(node, std::less<>());
-}
-
-Result<Outputs> run_less_or_equal(const NodeCall& node) {
-  return ordered(node, std::less_equal<>());
-}
-
-Result<Outputs> run_greater(const NodeCall& node) {
-  return ordered(node, std::greater<>());
-}
-
-Result<Outputs> run_greater_or_equal(const NodeCall& node) {
-  return ordered(node, std::greater_equal<>());
-}
-
-Result<Outputs> run_and(const NodeCall& node) {
-  return joined(node, std::logical_and<>());
-}
-
-Result<Outputs> run_or(const NodeCall& node) {
-  return joined(node, std::logical_or<>());
-}
-
-Result<Outputs> run_xor(const NodeCall& node) {
-  return joined(node, std::not_equal_to<>());
+  return compared<Combine>(node);
 }
 
 Result<Outputs> run_not(const NodeCall& node) {
@@ -101,6 +68,23 @@ Result<Outputs> run_is_nan(const NodeCall& node) {
     return std::int64_t{std::isnan(number)};
   });
   return one(array_from(flags, node.in(0).shape, DType::boolean));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> logic_operators() {
+  return {
+      {"And", 13, 2, 2, 1, {}, joined<std::logical_and<>>},
+      {"Equal", 13, 2, 2, 1, {}, compared<std::equal_to<>>},
+      {"Greater", 13, 2, 2, 1, {}, ordered<std::greater<>>},
+      {"GreaterOrEqual", 13, 2, 2, 1, {}, ordered<std::greater_equal<>>},
+      {"IsNaN", 13, 1, 1, 1, {}, run_is_nan},
+      {"Less", 13, 2, 2, 1, {}, ordered<std::less<>>},
+      {"LessOrEqual", 13, 2, 2, 1, {}, ordered<std::less_equal<>>},
+      {"Not", 13, 1, 1, 1, {}, run_not},
+      {"Or", 13, 2, 2, 1, {}, joined<std::logical_or<>>},
+      {"Xor", 13, 2, 2, 1, {}, joined<std::not_equal_to<>>},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -181,26 +181,25 @@ Result<Product> product_of(const NodeCall& node, const OperandTurn& turn_a,
 Result<Outputs> run_product(const NodeCall& node, const OperandTurn& turn_a,
                             const OperandTurn& turn_b, double factor) {
   HEADWISE_TRY(check_same_type(node));
-  const auto product = product_of(node, turn_a, turn_b);
-  HEADWISE_TRY(product);
-  const auto steps_a = product->a.batch_strides(product->batch.size());
-  const auto steps_b = product->b.batch_strides(product->batch.size());
-  const std::size_t area = product->m * product->n;
-  HEADWISE_TRY(check_size(product->shape));
+  HEADWISE_ASSIGN(const auto product, product_of(node, turn_a, turn_b));
+  const auto steps_a = product.a.batch_strides(product.batch.size());
+  const auto steps_b = product.b.batch_strides(product.batch.size());
+  const std::size_t area = product.m * product.n;
+  HEADWISE_TRY(check_size(product.shape));
   const auto multiplied = [&]<class T>(const auto* a, const auto* b,
                                        T scale) -> Result<Outputs> {
-    std::vector<T> sums(element_count(product->shape));
-    auto columns = NodeMemory::numbers<T>(product->k * kColumns);
+    std::vector<T> sums(element_count(product.shape));
+    auto columns = NodeMemory::numbers<T>(product.k * kColumns);
     T* out = sums.data();
-    for (Odometer at(product->batch); !at.done(); at.next(), out += area) {
-      multiply(product->a.matrix(a + at.offset(steps_a)),
-               product->b.matrix(b + at.offset(steps_b)), out, product->m,
-               product->k, product->n, columns);
+    for (Odometer at(product.batch); !at.done(); at.next(), out += area) {
+      multiply(product.a.matrix(a + at.offset(steps_a)),
+               product.b.matrix(b + at.offset(steps_b)), out, product.m,
+               product.k, product.n, columns);
     }
     for (T& sum : sums) {
       sum *= scale;
     }
-    return one(array_of_sums(sums, product->shape, node.in(0).dtype));
+    return one(array_of_sums(sums, product.shape, node.in(0).dtype));
   };
   if (!is_floating(node.in(0).dtype)) {
     return multiplied(terms_of<std::uint64_t>(node.in(0)).data(),
@@ -224,15 +223,12 @@ Result<Outputs> run_fused_matmul(const NodeCall& node) {
   constexpr std::array kTurns = {"transA", "transBatchA", "transB",
                                  "transBatchB"};
   for (std::size_t n = 0; n < kTurns.size(); ++n) {
-    const auto turn = node.flag(kTurns[n]);
-    HEADWISE_TRY(turn);
-    turns[n] = *turn;
+    HEADWISE_ASSIGN(turns[n], node.flag(kTurns[n]));
   }
-  const auto factor = node.number("alpha");
-  HEADWISE_TRY(factor);
+  HEADWISE_ASSIGN(const auto factor, node.number("alpha"));
   return run_product(node, {.matrix = turns[0], .batch = turns[1]},
                      {.matrix = turns[2], .batch = turns[3]},
-                     factor->value_or(1));
+                     factor.value_or(1));
 }
 
 Result<Outputs> run_gemm(const NodeCall& node) {
@@ -240,25 +236,21 @@ Result<Outputs> run_gemm(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
   HEADWISE_TRY(check_axes(node, 0, 2));
   HEADWISE_TRY(check_axes(node, 1, 2));
-  const auto transposed_a = node.flag("transA");
-  HEADWISE_TRY(transposed_a);
-  const auto transposed_b = node.flag("transB");
-  HEADWISE_TRY(transposed_b);
-  const auto alpha = node.number("alpha");
-  HEADWISE_TRY(alpha);
-  const auto beta = node.number("beta");
-  HEADWISE_TRY(beta);
-  const std::size_t m = node.in(0).shape[*transposed_a ? 1 : 0];
-  const std::size_t k = node.in(0).shape[*transposed_a ? 0 : 1];
-  const std::size_t n = node.in(1).shape[*transposed_b ? 0 : 1];
-  if (node.in(1).shape[*transposed_b ? 1 : 0] != k) {
+  HEADWISE_ASSIGN(const auto transposed_a, node.flag("transA"));
+  HEADWISE_ASSIGN(const auto transposed_b, node.flag("transB"));
+  HEADWISE_ASSIGN(const auto alpha, node.number("alpha"));
+  HEADWISE_ASSIGN(const auto beta, node.number("beta"));
+  const std::size_t m = node.in(0).shape[transposed_a ? 1 : 0];
+  const std::size_t k = node.in(0).shape[transposed_a ? 0 : 1];
+  const std::size_t n = node.in(1).shape[transposed_b ? 0 : 1];
+  if (node.in(1).shape[transposed_b ? 1 : 0] != k) {
     return node.wrong_shape(1, "a matrix of " + std::to_string(k) + " rows");
   }
   const std::vector<std::size_t> shape{m, n};
   HEADWISE_TRY(check_size(shape));
   std::vector<double> sums(m * n);
-  const Factor a(node.in(0).shape, {.matrix = *transposed_a});
-  const Factor b(node.in(1).shape, {.matrix = *transposed_b});
+  const Factor a(node.in(0).shape, {.matrix = transposed_a});
+  const Factor b(node.in(1).shape, {.matrix = transposed_b});
   auto columns = NodeMemory::numbers<double>(k * kColumns);
   with_reals(node.in(0), node.in(1),
              [&](const auto* from_a, const auto* from_b) {
@@ -277,8 +269,8 @@ Result<Outputs> run_gemm(const NodeCall& node) {
   }
   std::size_t i = 0;
   for (Odometer at(shape); !at.done(); at.next(), ++i) {
-    sums[i] = alpha->value_or(1) * sums[i] +
-              (added.empty() ? 0 : beta->value_or(1) * added[at.offset(steps)]);
+    sums[i] = alpha.value_or(1) * sums[i] +
+              (added.empty() ? 0 : beta.value_or(1) * added[at.offset(steps)]);
   }
   return one(array_from(sums, shape, node.in(0).dtype));
 }

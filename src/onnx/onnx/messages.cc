@@ -59,19 +59,19 @@ google::protobuf::ArenaOptions limited_to(std::size_t bytes) {
 
 // A file that a message can be read from.
 Result<InputFile> message_file(const FileSubject& subject) {
-  auto file = InputFile::open_if_there(subject.operation, subject.file);
-  HEADWISE_TRY(file);
-  if (!file->has_value()) {
+  HEADWISE_ASSIGN(auto file,
+                  InputFile::open_if_there(subject.operation, subject.file));
+  if (!file.has_value()) {
     return io_error(subject, ENOENT);
   }
-  const std::size_t size = (*file)->size().value_or(0);
+  const std::size_t size = file->size().value_or(0);
   if (size > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
     return subject.error(ErrorCode::unsupported,
                          "has " + std::to_string(size) + " bytes",
                          "less than 2 GiB; larger tensors go into files next "
                          "to the model");
   }
-  return **std::move(file);
+  return *std::move(file);
 }
 
 template <class Field>
@@ -170,10 +170,10 @@ Result<OnnxAttribute> read_attribute(const onnx::AttributeProto& message,
                                               message.strings().end());
       break;
     case onnx::AttributeProto::TENSOR: {
-      auto held =
-          tensor(message.t(), node.of_entry(shown(message.name())), folder);
-      HEADWISE_TRY(held);
-      result.value = *std::move(held);
+      HEADWISE_ASSIGN(
+          auto held,
+          tensor(message.t(), node.of_entry(shown(message.name())), folder));
+      result.value = std::move(held);
       break;
     }
     case onnx::AttributeProto::GRAPH:
@@ -208,9 +208,8 @@ Result<OnnxNode> node(const onnx::NodeProto& message, int number,
                 .label = label_of(message, number)};
   const FileSubject subject = file.of_entry(node.label);
   for (const auto& each : message.attribute()) {
-    auto made = read_attribute(each, subject, folder);
-    HEADWISE_TRY(made);
-    node.attributes.push_back(*std::move(made));
+    HEADWISE_ASSIGN(auto made, read_attribute(each, subject, folder));
+    node.attributes.push_back(std::move(made));
   }
   return node;
 }
@@ -256,9 +255,8 @@ Status add_initializers(const onnx::GraphProto& message,
   }
   for (const auto& each : message.initializer()) {
     const FileSubject entry = subject.of_entry(shown(each.name()));
-    auto made = tensor(each, entry, folder);
-    HEADWISE_TRY(made);
-    if (!graph.initializers.emplace(each.name(), *std::move(made)).second) {
+    HEADWISE_ASSIGN(auto made, tensor(each, entry, folder));
+    if (!graph.initializers.emplace(each.name(), std::move(made)).second) {
       return entry.bad_data("is there twice", "one tensor of each name");
     }
   }
@@ -271,14 +269,12 @@ Status add_ports(const onnx::GraphProto& message, const FileSubject& subject,
     if (graph.initializers.contains(each.name())) {
       continue;
     }
-    auto made = port(each, subject);
-    HEADWISE_TRY(made);
-    graph.inputs.push_back(*std::move(made));
+    HEADWISE_ASSIGN(auto made, port(each, subject));
+    graph.inputs.push_back(std::move(made));
   }
   for (const auto& each : message.output()) {
-    auto made = port(each, subject);
-    HEADWISE_TRY(made);
-    graph.outputs.push_back(*std::move(made));
+    HEADWISE_ASSIGN(auto made, port(each, subject));
+    graph.outputs.push_back(std::move(made));
   }
   return ok();
 }
@@ -325,16 +321,13 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
   OnnxGraph graph{.file = subject.file};
   HEADWISE_TRY(check_message_counts(model.graph(), subject));
   HEADWISE_TRY(check_functions(model, subject));
-  const auto opset = opset_of(model, subject);
-  HEADWISE_TRY(opset);
-  graph.opset = *opset;
+  HEADWISE_ASSIGN(graph.opset, opset_of(model, subject));
   const std::optional<std::string> folder = folder_of(subject.file);
   HEADWISE_TRY(add_initializers(model.graph(), subject, folder, graph));
   HEADWISE_TRY(add_ports(model.graph(), subject, graph));
   for (int i = 0; i < model.graph().node_size(); ++i) {
-    auto made = node(model.graph().node(i), i, subject, folder);
-    HEADWISE_TRY(made);
-    graph.nodes.push_back(*std::move(made));
+    HEADWISE_ASSIGN(auto made, node(model.graph().node(i), i, subject, folder));
+    graph.nodes.push_back(std::move(made));
   }
   return graph;
 }
@@ -344,16 +337,15 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
 template <class Message, class Use>
 auto read_message(const FileSubject& subject, const char* expected,
                   const Use& use) -> decltype(use(Message())) {
-  auto file = message_file(subject);
-  HEADWISE_TRY(file);
-  const std::size_t size = file->size().value_or(0);
+  HEADWISE_ASSIGN(auto file, message_file(subject));
+  const std::size_t size = file.size().value_or(0);
   google::protobuf::Arena arena(limited_to(most_bytes(size)));
   auto* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
   bool whole = size == 0;
   try {
     if (!whole) {
       HEADWISE_TRY(with_mapped_bytes(
-          *std::move(file), [&](std::span<const std::byte> bytes) {
+          std::move(file), [&](std::span<const std::byte> bytes) {
             whole = message->ParseFromArray(bytes.data(),
                                             static_cast<int>(bytes.size()));
           }));

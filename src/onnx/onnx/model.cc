@@ -218,14 +218,13 @@ class Run {
   // something is.
   Result<bool> run_fused(const OnnxFusion& fusion, SeenAttention* seen) {
     const OnnxNode& last = graph_.nodes[fusion.nodes.back()];
-    auto output = fused_output(fusion, last, seen);
-    HEADWISE_TRY(output);
-    if (!*output) {
+    HEADWISE_ASSIGN(auto output, fused_output(fusion, last, seen));
+    if (!output) {
       return false;
     }
     const std::string& name = last.outputs[0];
     if (uses_.contains(name)) {
-      HEADWISE_TRY(keep(last, name, std::move(**output)));
+      HEADWISE_TRY(keep(last, name, std::move(*output)));
     }
     if (seen != nullptr) {
       made_bytes_ += (*seen)->bytes();
@@ -250,11 +249,11 @@ class Run {
       if (!*tensors) {
         return std::optional<Array>();
       }
-      auto made = attend(NodeCall(graph_, last, {}, executor_, seen),
-                         (*tensors)->ready, /*wants_scores=*/false);
-      HEADWISE_TRY(made);
-      made->output.shape = (*tensors)->output_shape;
-      return std::optional(std::move(made->output));
+      HEADWISE_ASSIGN(auto made,
+                      attend(NodeCall(graph_, last, {}, executor_, seen),
+                             (*tensors)->ready, /*wants_scores=*/false));
+      made.output.shape = (*tensors)->output_shape;
+      return std::optional(std::move(made.output));
     });
   }
 
@@ -370,11 +369,10 @@ Result<std::vector<std::size_t>> choose(const OnnxGraph& graph,
 }  // namespace
 
 Result<OnnxModel> OnnxModel::read(const std::string& path) try {
-  auto graph = read_graph(path);
-  HEADWISE_TRY(graph);
-  HEADWISE_TRY(check_graph(*graph));
-  graph->fusions = find_fusions(*graph);
-  return OnnxModel(std::make_shared<const OnnxGraph>(*std::move(graph)));
+  HEADWISE_ASSIGN(auto graph, read_graph(path));
+  HEADWISE_TRY(check_graph(graph));
+  graph.fusions = find_fusions(graph);
+  return OnnxModel(std::make_shared<const OnnxGraph>(std::move(graph)));
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};
 }
@@ -411,13 +409,12 @@ Result<std::vector<OnnxAttention>> OnnxModel::attention(
     std::span<const Array> inputs, std::span<const std::size_t> nodes,
     const Executor* executor, std::optional<std::size_t> memory_limit) const
     try {
-  const auto chosen = choose(*graph_, nodes);
-  HEADWISE_TRY(chosen);
-  HEADWISE_TRY(check_runs(*graph_, chosen->empty() ? 0 : chosen->back() + 1));
+  HEADWISE_ASSIGN(const auto chosen, choose(*graph_, nodes));
+  HEADWISE_TRY(check_runs(*graph_, chosen.empty() ? 0 : chosen.back() + 1));
   Run run(*graph_, executor,
           memory_limit.value_or(usual_limit(*graph_, inputs)));
   HEADWISE_TRY(run.take_inputs(inputs));
-  return run.see_nodes(*chosen);
+  return run.see_nodes(chosen);
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};
 }

@@ -116,31 +116,29 @@ Status place_keys(const NodeCall& node, std::size_t heads, Places& places) {
                     /*projected=*/false};
     return ok();
   }
-  const auto key_heads = merged(node, MultiHeadIn::key, heads);
-  HEADWISE_TRY(key_heads);
-  const auto value_heads = merged(node, MultiHeadIn::value, heads);
-  HEADWISE_TRY(value_heads);
-  places.key = {MultiHeadIn::key, *key_heads};
-  places.value = {MultiHeadIn::value, *value_heads};
+  HEADWISE_ASSIGN(const auto key_heads, merged(node, MultiHeadIn::key, heads));
+  HEADWISE_ASSIGN(const auto value_heads,
+                  merged(node, MultiHeadIn::value, heads));
+  places.key = {MultiHeadIn::key, key_heads};
+  places.value = {MultiHeadIn::value, value_heads};
   return ok();
 }
 
 Result<Places> places_of(const NodeCall& node) {
-  const auto heads = head_number(node, "num_heads");
-  HEADWISE_TRY(heads);
+  HEADWISE_ASSIGN(const auto heads, head_number(node, "num_heads"));
   Places places;
   const auto& query = node.in(MultiHeadIn::query).shape;
   if (query.size() == 5) {
-    HEADWISE_TRY(check_packed(node, MultiHeadIn::query, *heads, 3));
+    HEADWISE_TRY(check_packed(node, MultiHeadIn::query, heads, 3));
     places.query = {MultiHeadIn::query, packed(query, 0)};
     places.key = {MultiHeadIn::query, packed(query, 1)};
     places.value = {MultiHeadIn::query, packed(query, 2)};
   } else {
     HEADWISE_TRY(check_axes(node, MultiHeadIn::query, 3));
-    const auto query_heads = merged(node, MultiHeadIn::query, *heads);
-    HEADWISE_TRY(query_heads);
-    places.query = {MultiHeadIn::query, *query_heads};
-    HEADWISE_TRY(place_keys(node, *heads, places));
+    HEADWISE_ASSIGN(const auto query_heads,
+                    merged(node, MultiHeadIn::query, heads));
+    places.query = {MultiHeadIn::query, query_heads};
+    HEADWISE_TRY(place_keys(node, heads, places));
   }
   const auto& [B, H, Lq, D] = places.query.heads.extents;
   const auto& keys = places.key.heads.extents;
@@ -172,17 +170,14 @@ Result<Places> places_of(const NodeCall& node) {
 Result<Array> present(const NodeCall& node, ContribInputs& inputs,
                       const HeadsPlace& place, const float* bias,
                       std::size_t past_input, const AttentionSizes& sizes) {
-  const auto from = inputs.floats(place.input);
-  HEADWISE_TRY(from);
-  auto made =
-      split_heads(**from, place.heads, place.projected ? bias : nullptr);
-  HEADWISE_TRY(made);
+  HEADWISE_ASSIGN(const auto from, inputs.floats(place.input));
+  HEADWISE_ASSIGN(auto made, split_heads(*from, place.heads,
+                                         place.projected ? bias : nullptr));
   if (!node.has(past_input)) {
     return made;
   }
-  const auto past = inputs.floats(past_input);
-  HEADWISE_TRY(past);
-  return with_past(*past, std::vector(sizes.B, sizes.past_keys), *made,
+  HEADWISE_ASSIGN(const auto past, inputs.floats(past_input));
+  return with_past(past, std::vector(sizes.B, sizes.past_keys), made,
                    sizes.Lkv());
 }
 
@@ -190,17 +185,15 @@ Result<Array> present(const NodeCall& node, ContribInputs& inputs,
 
 Result<Outputs> run_multi_head_attention(const NodeCall& node) {
   HEADWISE_TRY(refuse_inputs_from(node, MultiHeadIn::beyond));
-  const auto places = places_of(node);
-  HEADWISE_TRY(places);
-  const AttentionSizes& sizes = places->sizes;
+  HEADWISE_ASSIGN(const auto places, places_of(node));
+  const AttentionSizes& sizes = places.sizes;
   ContribInputs inputs(node);
   const float* bias = nullptr;
   if (node.has(MultiHeadIn::bias)) {
     HEADWISE_TRY(check_shape_of(node, MultiHeadIn::bias,
                                 {sizes.Hq * (2 * sizes.D + sizes.Dv)}));
-    const auto given = inputs.floats(MultiHeadIn::bias);
-    HEADWISE_TRY(given);
-    bias = floats(**given);
+    HEADWISE_ASSIGN(const auto given, inputs.floats(MultiHeadIn::bias));
+    bias = floats(*given);
   }
   const auto bias_from = [&](std::size_t first) {
     return bias == nullptr ? nullptr : bias + first;
@@ -209,34 +202,26 @@ Result<Outputs> run_multi_head_attention(const NodeCall& node) {
   ready.call.sizes = sizes;
   ready.call.query_starts.assign(sizes.B,
                                  static_cast<std::int64_t>(sizes.past_keys));
-  const auto scale = contrib_scale(node, sizes.D);
-  HEADWISE_TRY(scale);
-  ready.call.scale = *scale;
+  HEADWISE_ASSIGN(ready.call.scale, contrib_scale(node, sizes.D));
   ready.call.qk_output = ScoresStage::bias;
-  auto mask = contrib_mask(node, inputs,
-                           {.index = MultiHeadIn::padding,
-                            .bias = MultiHeadIn::attention_bias,
-                            .shown = node.wants(3)},
-                           ready.call);
-  HEADWISE_TRY(mask);
-  ready.mask = *std::move(mask);
-  const auto from = inputs.floats(places->query.input);
-  HEADWISE_TRY(from);
-  auto query = merged_query(**from, places->query.heads, bias);
-  HEADWISE_TRY(query);
-  auto key = present(node, inputs, places->key, bias_from(sizes.Hq * sizes.D),
-                     MultiHeadIn::past_key, sizes);
-  HEADWISE_TRY(key);
-  auto value =
-      present(node, inputs, places->value, bias_from(2 * sizes.Hq * sizes.D),
-              MultiHeadIn::past_value, sizes);
-  HEADWISE_TRY(value);
-  ready.query = &*query;
-  ready.key = &*key;
-  ready.value = &*value;
-  auto made = attend(node, ready, node.wants(3));
-  HEADWISE_TRY(made);
-  return inputs.all_narrowed({&made->output, &*key, &*value, &made->scores});
+  HEADWISE_ASSIGN(ready.mask, contrib_mask(node, inputs,
+                                           {.index = MultiHeadIn::padding,
+                                            .bias = MultiHeadIn::attention_bias,
+                                            .shown = node.wants(3)},
+                                           ready.call));
+  HEADWISE_ASSIGN(const auto from, inputs.floats(places.query.input));
+  HEADWISE_ASSIGN(auto query, merged_query(*from, places.query.heads, bias));
+  HEADWISE_ASSIGN(
+      auto key, present(node, inputs, places.key, bias_from(sizes.Hq * sizes.D),
+                        MultiHeadIn::past_key, sizes));
+  HEADWISE_ASSIGN(auto value, present(node, inputs, places.value,
+                                      bias_from(2 * sizes.Hq * sizes.D),
+                                      MultiHeadIn::past_value, sizes));
+  ready.query = &query;
+  ready.key = &key;
+  ready.value = &value;
+  HEADWISE_ASSIGN(auto made, attend(node, ready, node.wants(3)));
+  return inputs.all_narrowed({&made.output, &key, &value, &made.scores});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -42,39 +42,34 @@ Result<const T*> NodeCall::held(std::string_view name,
 
 Result<std::int64_t> NodeCall::integer(std::string_view name,
                                        std::int64_t otherwise) const {
-  const auto value = held<std::int64_t>(name, "a whole number");
-  HEADWISE_TRY(value);
-  return *value == nullptr ? otherwise : **value;
+  HEADWISE_ASSIGN(const auto value, held<std::int64_t>(name, "a whole number"));
+  return value == nullptr ? otherwise : *value;
 }
 
 Result<bool> NodeCall::flag(std::string_view name, bool otherwise) const {
-  const auto number = integer(name, otherwise ? 1 : 0);
-  HEADWISE_TRY(number);
-  if (*number != 0 && *number != 1) {
-    return attribute(name).bad_data("is " + std::to_string(*number), "0 or 1");
+  HEADWISE_ASSIGN(const auto number, integer(name, otherwise ? 1 : 0));
+  if (number != 0 && number != 1) {
+    return attribute(name).bad_data("is " + std::to_string(number), "0 or 1");
   }
-  return *number == 1;
+  return number == 1;
 }
 
 Result<std::optional<double>> NodeCall::number(std::string_view name) const {
-  const auto value = held<float>(name, "a number");
-  HEADWISE_TRY(value);
-  return *value == nullptr ? std::nullopt : std::optional<double>(**value);
+  HEADWISE_ASSIGN(const auto value, held<float>(name, "a number"));
+  return value == nullptr ? std::nullopt : std::optional<double>(*value);
 }
 
 Result<std::string> NodeCall::text(std::string_view name,
                                    std::string_view otherwise) const {
-  const auto value = held<std::string>(name, "text");
-  HEADWISE_TRY(value);
-  return *value == nullptr ? std::string(otherwise) : **value;
+  HEADWISE_ASSIGN(const auto value, held<std::string>(name, "text"));
+  return value == nullptr ? std::string(otherwise) : *value;
 }
 
 Result<std::optional<std::vector<std::int64_t>>> NodeCall::integers(
     std::string_view name) const {
-  const auto value =
-      held<std::vector<std::int64_t>>(name, "a list of whole numbers");
-  HEADWISE_TRY(value);
-  return *value == nullptr ? std::nullopt : std::optional(**value);
+  HEADWISE_ASSIGN(const auto value, held<std::vector<std::int64_t>>(
+                                        name, "a list of whole numbers"));
+  return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 Result<std::size_t> NodeCall::axis_of(std::int64_t given, std::size_t rank,
@@ -91,9 +86,8 @@ Result<std::size_t> NodeCall::axis_of(std::int64_t given, std::size_t rank,
 Result<std::size_t> NodeCall::axis(std::string_view name,
                                    std::int64_t otherwise,
                                    std::size_t rank) const {
-  const auto given = integer(name, otherwise);
-  HEADWISE_TRY(given);
-  return axis_of(*given, rank, attribute(name));
+  HEADWISE_ASSIGN(const auto given, integer(name, otherwise));
+  return axis_of(given, rank, attribute(name));
 }
 
 Error wrong_type(const NodeCall& node, std::size_t input,

@@ -33,12 +33,11 @@ struct Rows {
 
 // The type of the intermediate results.
 Result<DType> stash_type(const NodeCall& node) {
-  const auto number = node.integer("stash_type", 1);
-  HEADWISE_TRY(number);
-  const auto dtype = dtype_of_onnx(*number);
+  HEADWISE_ASSIGN(const auto number, node.integer("stash_type", 1));
+  const auto dtype = dtype_of_onnx(number);
   if (!dtype || !is_floating(*dtype)) {
     return node.attribute("stash_type")
-        .bad_data("is " + std::to_string(*number),
+        .bad_data("is " + std::to_string(number),
                   "1 (float32), 10 (float16), 11 (float64) or 16 (bfloat16)");
   }
   return *dtype;
@@ -81,16 +80,12 @@ Result<Outputs> normalise_rows(const NodeCall& node, bool centred) {
   HEADWISE_TRY(check_floating(node, 1));
   const Array& x = node.in(0);
   const DType made_type = node.in(1).dtype;
-  const auto axis = node.axis("axis", -1, x.shape.size());
-  HEADWISE_TRY(axis);
-  const auto stash = stash_type(node);
-  HEADWISE_TRY(stash);
-  const auto epsilon = node.number("epsilon");
-  HEADWISE_TRY(epsilon);
-  const Rows rows(x.shape, *axis);
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", -1, x.shape.size()));
+  HEADWISE_ASSIGN(const auto stash, stash_type(node));
+  HEADWISE_ASSIGN(const auto epsilon, node.number("epsilon"));
+  const Rows rows(x.shape, axis);
   std::vector<std::size_t> scale_steps;
-  const auto scale = per_element(node, 1, x.shape, scale_steps);
-  HEADWISE_TRY(scale);
+  HEADWISE_ASSIGN(const auto scale, per_element(node, 1, x.shape, scale_steps));
   std::vector<std::size_t> bias_steps;
   Result<std::vector<double>> bias = std::vector<double>();
   if (node.has(2)) {
@@ -107,15 +102,14 @@ Result<Outputs> normalise_rows(const NodeCall& node, bool centred) {
     for (double& number : row) {
       number -= means[i];
     }
-    inverses[i] = 1 / std::sqrt(mean_square(row) + epsilon->value_or(1e-5F));
+    inverses[i] = 1 / std::sqrt(mean_square(row) + epsilon.value_or(1e-5F));
     for (double& number : row) {
       number = rounded(number * inverses[i], x.dtype);
     }
   }
   std::size_t i = 0;
   for (Odometer at(x.shape); !at.done(); at.next(), ++i) {
-    numbers[i] =
-        rounded(numbers[i] * (*scale)[at.offset(scale_steps)], made_type);
+    numbers[i] = rounded(numbers[i] * scale[at.offset(scale_steps)], made_type);
     if (node.has(2)) {
       numbers[i] += (*bias)[at.offset(bias_steps)];
     }
@@ -129,8 +123,8 @@ Result<Outputs> normalise_rows(const NodeCall& node, bool centred) {
     return ok();
   };
   HEADWISE_TRY(add(array_from(numbers, x.shape, made_type)));
-  HEADWISE_TRY(add(array_from(means, per_row, *stash)));
-  HEADWISE_TRY(add(array_from(inverses, per_row, *stash)));
+  HEADWISE_TRY(add(array_from(means, per_row, stash)));
+  HEADWISE_TRY(add(array_from(inverses, per_row, stash)));
   return outputs;
 }
 
@@ -139,9 +133,8 @@ template <class Change>
 Result<Outputs> along_axis(const NodeCall& node, Change change) {
   HEADWISE_TRY(check_floating(node, 0));
   const Array& x = node.in(0);
-  const auto axis = node.axis("axis", -1, x.shape.size());
-  HEADWISE_TRY(axis);
-  const Lines lines(x.shape, *axis);
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", -1, x.shape.size()));
+  const Lines lines(x.shape, axis);
   std::vector<double> numbers = doubles_of(x);
   std::vector<double> row(lines.length);
   for (std::size_t i = 0; i < (row.empty() ? 0 : lines.count); ++i) {
@@ -156,8 +149,6 @@ Result<Outputs> along_axis(const NodeCall& node, Change change) {
   }
   return one(array_from(numbers, x.shape, x.dtype));
 }
-
-}  // namespace
 
 Result<Outputs> run_layer_normalization(const NodeCall& node) {
   HEADWISE_TRY(check_same_type(node, 1));
@@ -182,6 +173,23 @@ Result<Outputs> run_softmax(const NodeCall& node) {
 
 Result<Outputs> run_log_softmax(const NodeCall& node) {
   return along_axis(node, log_softmax);
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> normalization_operators() {
+  const std::vector<std::string_view> of_norms = {"axis", "epsilon",
+                                                  "stash_type"};
+  return {
+      // ONNX Runtime has had it, and its optimiser writes it, in older opsets.
+      {"LayerNormalization", 13, 2, 3, 3, of_norms, run_layer_normalization},
+      {"LogSoftmax", 13, 1, 1, 1, {"axis"}, run_log_softmax},
+      {"RMSNormalization", 23, 2, 2, 1, of_norms, run_rms_normalization},
+      // Written by ONNX Runtime's optimiser, which has it in this domain.
+      {"SimplifiedLayerNormalization", 13, 2, 2, 1, of_norms,
+       run_rms_normalization},
+      {"Softmax", 13, 1, 1, 1, {"axis"}, run_softmax},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

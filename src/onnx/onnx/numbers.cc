@@ -168,9 +168,8 @@ void store(std::span<const double> numbers, Array& into, std::size_t first) {
 
 Result<Array> array_from(std::span<const double> numbers,
                          std::vector<std::size_t> shape, DType dtype) {
-  auto array = array_of(std::move(shape), dtype);
-  HEADWISE_TRY(array);
-  store(numbers, *array, 0);
+  HEADWISE_ASSIGN(auto array, array_of(std::move(shape), dtype));
+  store(numbers, array, 0);
   return array;
 }
 
@@ -188,9 +187,8 @@ void store(std::span<const std::int64_t> numbers, Array& into,
 
 Result<Array> array_from(std::span<const std::int64_t> numbers,
                          std::vector<std::size_t> shape, DType dtype) {
-  auto array = array_of(std::move(shape), dtype);
-  HEADWISE_TRY(array);
-  store(numbers, *array, 0);
+  HEADWISE_ASSIGN(auto array, array_of(std::move(shape), dtype));
+  store(numbers, array, 0);
   return array;
 }
 

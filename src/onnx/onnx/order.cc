@@ -69,78 +69,73 @@ std::vector<std::int64_t> places_in_order(const Array& x, const Lines& lines,
   return first_places(wholes, lines, count, rule);
 }
 
-Result<Outputs> place_of_extreme(const NodeCall& node, bool largest) {
+template <bool largest>
+Result<Outputs> place_of_extreme(const NodeCall& node) {
   const Array& x = node.in(0);
-  const auto axis = node.axis("axis", 0, x.shape.size());
-  HEADWISE_TRY(axis);
-  const auto keeps = node.integer("keepdims", 1);
-  HEADWISE_TRY(keeps);
-  const auto last = node.flag("select_last_index");
-  HEADWISE_TRY(last);
-  const Lines lines(x.shape, *axis);
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", 0, x.shape.size()));
+  HEADWISE_ASSIGN(const auto keeps, node.integer("keepdims", 1));
+  HEADWISE_ASSIGN(const auto last, node.flag("select_last_index"));
+  const Lines lines(x.shape, axis);
   if (lines.length == 0) {
     return node.wrong_shape(
-        0, "at least 1 element along axis " + std::to_string(*axis));
+        0, "at least 1 element along axis " + std::to_string(axis));
   }
   std::vector<std::size_t> shape = x.shape;
-  shape[*axis] = 1;
-  if (*keeps == 0) {
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
+  shape[axis] = 1;
+  if (keeps == 0) {
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   }
-  return one(array_from(places_in_order(x, lines, 1, {largest, *last}),
+  return one(array_from(places_in_order(x, lines, 1, {largest, last}),
                         std::move(shape), DType::int64));
-}
-
-}  // namespace
-
-Result<Outputs> run_arg_max(const NodeCall& node) {
-  return place_of_extreme(node, /*largest=*/true);
-}
-
-Result<Outputs> run_arg_min(const NodeCall& node) {
-  return place_of_extreme(node, /*largest=*/false);
 }
 
 // In order, whether it is asked for or not.
 Result<Outputs> run_top_k(const NodeCall& node) {
   const Array& x = node.in(0);
-  const auto axis = node.axis("axis", -1, x.shape.size());
-  HEADWISE_TRY(axis);
-  const auto largest = node.integer("largest", 1);
-  HEADWISE_TRY(largest);
-  const auto given = list_input(node, 1);
-  HEADWISE_TRY(given);
-  const Lines lines(x.shape, *axis);
-  if (given->size() != 1 || given->front() < 0 ||
-      given->front() > static_cast<std::int64_t>(lines.length)) {
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", -1, x.shape.size()));
+  HEADWISE_ASSIGN(const auto largest, node.integer("largest", 1));
+  HEADWISE_ASSIGN(const auto given, list_input(node, 1));
+  const Lines lines(x.shape, axis);
+  if (given.size() != 1 || given.front() < 0 ||
+      given.front() > static_cast<std::int64_t>(lines.length)) {
     return node.input(1).error(
         ErrorCode::out_of_range, "is not a number of elements to take",
         "one number, 0 to " + std::to_string(lines.length));
   }
-  const auto count = static_cast<std::size_t>(given->front());
-  const auto chosen = places_in_order(x, lines, count, {*largest != 0});
+  const auto count = static_cast<std::size_t>(given.front());
+  const auto chosen = places_in_order(x, lines, count, {largest != 0});
   std::vector<std::size_t> shape = x.shape;
-  shape[*axis] = count;
-  auto values = array_of(shape, x.dtype);
-  HEADWISE_TRY(values);
-  auto places = array_of(shape, DType::int64);
-  HEADWISE_TRY(places);
-  const Lines made(shape, *axis);
+  shape[axis] = count;
+  HEADWISE_ASSIGN(auto values, array_of(shape, x.dtype));
+  HEADWISE_ASSIGN(auto places, array_of(shape, DType::int64));
+  const Lines made(shape, axis);
   const std::size_t item = size_of(x.dtype);
   for (std::size_t n = 0; n < chosen.size(); ++n) {
     const std::size_t line = n / count;
     const std::size_t to = made.first(line) + n % count * made.step;
     const std::size_t from =
         lines.first(line) + static_cast<std::size_t>(chosen[n]) * lines.step;
-    std::memcpy(values->data.data() + to * item, x.data.data() + from * item,
+    std::memcpy(values.data.data() + to * item, x.data.data() + from * item,
                 item);
-    std::memcpy(places->data.data() + to * sizeof chosen[n], &chosen[n],
+    std::memcpy(places.data.data() + to * sizeof chosen[n], &chosen[n],
                 sizeof chosen[n]);
   }
   Outputs outputs;
-  outputs.push_back(*std::move(values));
-  outputs.push_back(*std::move(places));
+  outputs.push_back(std::move(values));
+  outputs.push_back(std::move(places));
   return outputs;
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> order_operators() {
+  const std::vector<std::string_view> attributes = {"axis", "keepdims",
+                                                    "select_last_index"};
+  return {
+      {"ArgMax", 13, 1, 1, 1, attributes, place_of_extreme<true>},
+      {"ArgMin", 13, 1, 1, 1, attributes, place_of_extreme<false>},
+      {"TopK", 13, 2, 2, 2, {"axis", "largest", "sorted"}, run_top_k},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

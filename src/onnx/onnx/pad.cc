@@ -21,21 +21,20 @@ namespace {
 enum class PadMode : std::uint8_t { constant, edge, reflect, wrap };
 
 Result<PadMode> mode_of(const NodeCall& node) {
-  const auto mode = node.text("mode", "constant");
-  HEADWISE_TRY(mode);
-  if (*mode == "constant") {
+  HEADWISE_ASSIGN(const auto mode, node.text("mode", "constant"));
+  if (mode == "constant") {
     return PadMode::constant;
   }
-  if (*mode == "edge") {
+  if (mode == "edge") {
     return PadMode::edge;
   }
-  if (*mode == "reflect") {
+  if (mode == "reflect") {
     return PadMode::reflect;
   }
-  if (*mode == "wrap" && node.opset() >= 19) {
+  if (mode == "wrap" && node.opset() >= 19) {
     return PadMode::wrap;
   }
-  return node.attribute("mode").bad_data("is " + shown(*mode),
+  return node.attribute("mode").bad_data("is " + shown(mode),
                                          node.opset() >= 19
                                              ? "constant, edge, reflect or wrap"
                                              : "constant, edge or reflect");
@@ -94,8 +93,7 @@ std::size_t lost(std::int64_t pad) {
 
 Result<std::vector<Ends>> ends_of(const NodeCall& node) {
   const std::size_t rank = node.in(0).shape.size();
-  const auto pads = list_input(node, 1);
-  HEADWISE_TRY(pads);
+  HEADWISE_ASSIGN(const auto pads, list_input(node, 1));
   std::vector<std::int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), std::int64_t{0});
   if (node.has(3)) {
@@ -104,20 +102,19 @@ Result<std::vector<Ends>> ends_of(const NodeCall& node) {
           "is given in opset " + std::to_string(node.opset()),
           opsets_since(18));
     }
-    auto given = list_input(node, 3);
-    HEADWISE_TRY(given);
-    HEADWISE_TRY(distinct_axes(node, node.input(3), *given, rank));
-    axes = *std::move(given);
+    HEADWISE_ASSIGN(auto given, list_input(node, 3));
+    HEADWISE_TRY(distinct_axes(node, node.input(3), given, rank));
+    axes = std::move(given);
   }
-  if (pads->size() != 2 * axes.size()) {
+  if (pads.size() != 2 * axes.size()) {
     return node.wrong_shape(
         1, shape_text(std::vector<std::size_t>{2 * axes.size()}));
   }
   std::vector<Ends> ends(rank);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = node.axis_of(axes[i], rank, node.input(1));
-    HEADWISE_TRY(axis);
-    ends[*axis] = {(*pads)[i], (*pads)[axes.size() + i]};
+    HEADWISE_ASSIGN(const auto axis,
+                    node.axis_of(axes[i], rank, node.input(1)));
+    ends[axis] = {pads[i], pads[axes.size() + i]};
   }
   return ends;
 }
@@ -147,41 +144,37 @@ Error wrong_pads(const NodeCall& node, const Ends& ends, std::size_t axis) {
 
 Result<Outputs> run_pad(const NodeCall& node) {
   const Array& x = node.in(0);
-  const auto mode = mode_of(node);
-  HEADWISE_TRY(mode);
-  const auto ends = ends_of(node);
-  HEADWISE_TRY(ends);
-  const auto fill = fill_of(node);
-  HEADWISE_TRY(fill);
+  HEADWISE_ASSIGN(const auto mode, mode_of(node));
+  HEADWISE_ASSIGN(const auto ends, ends_of(node));
+  HEADWISE_ASSIGN(const auto fill, fill_of(node));
   std::vector<PaddedAxis> axes;
   std::vector<std::size_t> shape;
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
-    const auto [before, behind] = (*ends)[axis];
+    const auto [before, behind] = ends[axis];
     if (lost(before) > x.shape[axis] ||
         lost(behind) > x.shape[axis] - lost(before)) {
-      return wrong_pads(node, (*ends)[axis], axis);
+      return wrong_pads(node, ends[axis], axis);
     }
     const std::size_t extent = x.shape[axis] - lost(before) - lost(behind);
     axes.push_back({lost(before), extent, gained(before)});
     shape.push_back(extent + gained(before) + gained(behind));
-    if (*mode != PadMode::constant && extent == 0 && shape.back() > 0) {
-      return wrong_pads(node, (*ends)[axis], axis);
+    if (mode != PadMode::constant && extent == 0 && shape.back() > 0) {
+      return wrong_pads(node, ends[axis], axis);
     }
   }
-  auto result = array_of(shape, x.dtype);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, array_of(shape, x.dtype));
   const auto strides = strides_of(x.shape);
-  const std::size_t item = fill->size();
-  std::byte* out = result->data.data();
+  const std::size_t item = fill.size();
+  std::byte* out = result.data.data();
   for (Odometer at(shape); !at.done(); at.next(), out += item) {
     std::size_t offset = 0;
     bool inside = true;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      const auto from = axes[axis].source(at.index(axis), *mode);
+      const auto from = axes[axis].source(at.index(axis), mode);
       inside = inside && from;
       offset += from.value_or(0) * strides[axis];
     }
-    std::memcpy(out, inside ? x.data.data() + offset * item : fill->data(),
+    std::memcpy(out, inside ? x.data.data() + offset * item : fill.data(),
                 item);
   }
   return one(std::move(result));

@@ -23,17 +23,16 @@ template <class T, class Combine>
 Result<Array> combined(const NodeCall& node, std::vector<std::size_t> shape,
                        const std::vector<T>& a, const std::vector<T>& b,
                        DType made, Combine combine) {
-  auto result = array_of(std::move(shape), made);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, array_of(std::move(shape), made));
   using Number = std::conditional_t<
       std::is_same_v<std::invoke_result_t<Combine, T, T>, double>, double,
       std::int64_t>;
-  const auto steps_a = broadcast_strides(node.in(0).shape, result->shape);
-  const auto steps_b = broadcast_strides(node.in(1).shape, result->shape);
+  const auto steps_a = broadcast_strides(node.in(0).shape, result.shape);
+  const auto steps_b = broadcast_strides(node.in(1).shape, result.shape);
   std::size_t i = 0;
-  for (Odometer at(result->shape); !at.done(); at.next(), ++i) {
+  for (Odometer at(result.shape); !at.done(); at.next(), ++i) {
     const Number number = combine(a[at.offset(steps_a)], b[at.offset(steps_b)]);
-    store(std::span(&number, 1), *result, i);
+    store(std::span(&number, 1), result, i);
   }
   return result;
 }

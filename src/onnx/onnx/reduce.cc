@@ -41,38 +41,34 @@ Result<std::vector<std::int64_t>> given_axes(const NodeCall& node,
                ? list_input(node, 1)
                : Result<std::vector<std::int64_t>>(std::vector<std::int64_t>());
   }
-  const auto axes = node.integers("axes");
-  HEADWISE_TRY(axes);
-  return axes->value_or(std::vector<std::int64_t>());
+  HEADWISE_ASSIGN(const auto axes, node.integers("axes"));
+  return axes.value_or(std::vector<std::int64_t>());
 }
 
 Result<Reduction> reduction_of(const NodeCall& node,
                                std::int64_t inputs_since) {
   const std::vector<std::size_t>& shape = node.in(0).shape;
-  auto given = given_axes(node, inputs_since);
-  HEADWISE_TRY(given);
-  const auto keeps = node.integer("keepdims", 1);
-  HEADWISE_TRY(keeps);
-  const auto keeps_all = node.flag("noop_with_empty_axes");
-  HEADWISE_TRY(keeps_all);
-  if (given->empty() && !*keeps_all) {
-    given->resize(shape.size());
-    std::iota(given->begin(), given->end(), std::int64_t{0});
+  HEADWISE_ASSIGN(auto given, given_axes(node, inputs_since));
+  HEADWISE_ASSIGN(const auto keeps, node.integer("keepdims", 1));
+  HEADWISE_ASSIGN(const auto keeps_all, node.flag("noop_with_empty_axes"));
+  if (given.empty() && !keeps_all) {
+    given.resize(shape.size());
+    std::iota(given.begin(), given.end(), std::int64_t{0});
   }
-  const auto axes =
+  HEADWISE_ASSIGN(
+      const auto axes,
       distinct_axes(node, node.has(1) ? node.input(1) : node.attribute("axes"),
-                    *given, shape.size());
-  HEADWISE_TRY(axes);
+                    given, shape.size()));
   Reduction reduction{.kept = shape};
-  for (const std::size_t axis : *axes) {
+  for (const std::size_t axis : axes) {
     reduction.count *= shape[axis];
     reduction.kept[axis] = 1;
   }
   reduction.result = reduction.kept;
-  if (*keeps == 0) {
-    for (std::size_t i = axes->size(); i-- > 0;) {
+  if (keeps == 0) {
+    for (std::size_t i = axes.size(); i-- > 0;) {
       reduction.result.erase(reduction.result.begin() +
-                             static_cast<std::ptrdiff_t>((*axes)[i]));
+                             static_cast<std::ptrdiff_t>(axes[i]));
     }
   }
   HEADWISE_TRY(check_size(reduction.kept));
@@ -93,20 +89,20 @@ std::vector<T> reduced(const NodeCall& node, const Reduction& reduction,
   return result;
 }
 
-Result<Outputs> reduce_to_extreme(const NodeCall& node, bool largest) {
+template <bool largest>
+Result<Outputs> reduce_to_extreme(const NodeCall& node) {
   const DType dtype = node.in(0).dtype;
   const bool bools = dtype == DType::boolean;
   if (bools && node.opset() < 20) {
     return wrong_type(node, 0, "numbers");
   }
-  const auto reduction = reduction_of(node, 18);
-  HEADWISE_TRY(reduction);
+  HEADWISE_ASSIGN(const auto reduction, reduction_of(node, 18));
   const auto extremes = [&](const auto& elements, auto first) {
     const auto fold = [&](auto a, auto b) {
       return extreme_of(a, b, largest, dtype);
     };
-    return one(array_from(reduced(node, *reduction, elements, first, fold),
-                          reduction->result, dtype));
+    return one(array_from(reduced(node, reduction, elements, first, fold),
+                          reduction.result, dtype));
   };
   const double first = largest ? -kInfinity : kInfinity;
   return is_floating(dtype)
@@ -161,52 +157,51 @@ void accumulate(const Lines& lines, bool exclusive, bool backwards,
   }
 }
 
-}  // namespace
-
 Result<Outputs> run_cum_sum(const NodeCall& node) {
   const Array& x = node.in(0);
   HEADWISE_TRY(check_numbers(node));
-  const auto exclusive = node.flag("exclusive");
-  HEADWISE_TRY(exclusive);
-  const auto backwards = node.flag("reverse");
-  HEADWISE_TRY(backwards);
-  const auto given = list_input(node, 1);
-  HEADWISE_TRY(given);
+  HEADWISE_ASSIGN(const auto exclusive, node.flag("exclusive"));
+  HEADWISE_ASSIGN(const auto backwards, node.flag("reverse"));
+  HEADWISE_ASSIGN(const auto given, list_input(node, 1));
   HEADWISE_TRY(check_one_element(node, 1));
-  const auto axis = node.axis_of(given->front(), x.shape.size(), node.input(1));
-  HEADWISE_TRY(axis);
-  const Lines lines(x.shape, *axis);
+  HEADWISE_ASSIGN(const auto axis,
+                  node.axis_of(given.front(), x.shape.size(), node.input(1)));
+  const Lines lines(x.shape, axis);
   const auto accumulated = [&](auto numbers, auto add) {
-    accumulate(lines, *exclusive, *backwards, numbers, add);
+    accumulate(lines, exclusive, backwards, numbers, add);
     return one(array_from(numbers, x.shape, x.dtype));
   };
   return is_floating(x.dtype) ? accumulated(doubles_of(x), std::plus<>())
                               : accumulated(integers_of(x), wrapped_sum);
 }
 
-Result<Outputs> run_reduce_max(const NodeCall& node) {
-  return reduce_to_extreme(node, true);
-}
-
-Result<Outputs> run_reduce_min(const NodeCall& node) {
-  return reduce_to_extreme(node, false);
-}
-
 Result<Outputs> run_reduce_sum(const NodeCall& node) {
   HEADWISE_TRY(check_numbers(node));
-  const auto reduction = reduction_of(node, 13);
-  HEADWISE_TRY(reduction);
-  return sums(node, *reduction, 1);
+  HEADWISE_ASSIGN(const auto reduction, reduction_of(node, 13));
+  return sums(node, reduction, 1);
 }
 
 Result<Outputs> run_reduce_mean(const NodeCall& node) {
   HEADWISE_TRY(check_numbers(node));
-  const auto reduction = reduction_of(node, 18);
-  HEADWISE_TRY(reduction);
-  if (reduction->count == 0 && is_integer(node.in(0).dtype)) {
+  HEADWISE_ASSIGN(const auto reduction, reduction_of(node, 18));
+  if (reduction.count == 0 && is_integer(node.in(0).dtype)) {
     return node.wrong_shape(0, "at least 1 element to average (integer mean)");
   }
-  return sums(node, *reduction, reduction->count);
+  return sums(node, reduction, reduction.count);
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> reduce_operators() {
+  const std::vector<std::string_view> attributes = {"axes", "keepdims",
+                                                    "noop_with_empty_axes"};
+  return {
+      {"CumSum", 13, 2, 2, 1, {"exclusive", "reverse"}, run_cum_sum},
+      {"ReduceMax", 13, 1, 2, 1, attributes, reduce_to_extreme<true>},
+      {"ReduceMean", 13, 1, 2, 1, attributes, run_reduce_mean},
+      {"ReduceMin", 13, 1, 2, 1, attributes, reduce_to_extreme<false>},
+      {"ReduceSum", 13, 1, 2, 1, attributes, run_reduce_sum},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

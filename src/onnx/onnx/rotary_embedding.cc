@@ -37,16 +37,15 @@ Result<RotarySizes> rotary_sizes(const NodeCall& node) {
     return node.wrong_shape(0, "3 or 4 axes");
   }
   RotarySizes sizes{.B = shape[0], .heads_merged = shape.size() == 3};
-  const auto heads = node.integer("num_heads", 0);
-  HEADWISE_TRY(heads);
+  HEADWISE_ASSIGN(const auto heads, node.integer("num_heads", 0));
   if (sizes.heads_merged) {
-    if (*heads < 1 || shape[2] % static_cast<std::size_t>(*heads) != 0) {
+    if (heads < 1 || shape[2] % static_cast<std::size_t>(heads) != 0) {
       return node.attribute("num_heads")
-          .bad_data("is " + std::to_string(*heads),
+          .bad_data("is " + std::to_string(heads),
                     "a divisor of the " + std::to_string(shape[2]) +
                         " features of " + node.input_name(0));
     }
-    sizes.H = static_cast<std::size_t>(*heads);
+    sizes.H = static_cast<std::size_t>(heads);
     sizes.L = shape[1];
     sizes.D = shape[2] / sizes.H;
   } else {
@@ -54,10 +53,9 @@ Result<RotarySizes> rotary_sizes(const NodeCall& node) {
     sizes.L = shape[2];
     sizes.D = shape[3];
   }
-  const auto rotated = node.integer("rotary_embedding_dim", 0);
-  HEADWISE_TRY(rotated);
+  HEADWISE_ASSIGN(const auto rotated, node.integer("rotary_embedding_dim", 0));
   const auto most = static_cast<std::int64_t>(sizes.D);
-  const std::int64_t count = *rotated == 0 ? most : *rotated;
+  const std::int64_t count = rotated == 0 ? most : rotated;
   if (count < 0 || count > most || count % 2 != 0) {
     return node.attribute("rotary_embedding_dim")
         .bad_data("is " + std::to_string(count),
@@ -106,25 +104,22 @@ Result<Outputs> run_rotary_embedding(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
   HEADWISE_TRY(check_same_type(node, 1));
   HEADWISE_TRY(check_same_type(node, 2));
-  const auto interleaved = node.flag("interleaved");
-  HEADWISE_TRY(interleaved);
-  const auto sizes = rotary_sizes(node);
-  HEADWISE_TRY(sizes);
-  const auto rows = cache_rows(node, *sizes);
-  HEADWISE_TRY(rows);
+  HEADWISE_ASSIGN(const auto interleaved, node.flag("interleaved"));
+  HEADWISE_ASSIGN(const auto sizes, rotary_sizes(node));
+  HEADWISE_ASSIGN(const auto rows, cache_rows(node, sizes));
   const DType dtype = node.in(0).dtype;
   std::vector<double> x = doubles_of(node.in(0));
   const std::vector<double> cos = doubles_of(node.in(1));
   const std::vector<double> sin = doubles_of(node.in(2));
-  const std::size_t half = sizes->rotated / 2;
-  for (std::size_t b = 0; b < sizes->B; ++b) {
-    for (std::size_t h = 0; h < sizes->H; ++h) {
-      for (std::size_t i = 0; i < sizes->L; ++i) {
-        double* features = x.data() + sizes->row(b, h, i) * sizes->D;
-        const std::size_t angles = (*rows)[b * sizes->L + i] * half;
+  const std::size_t half = sizes.rotated / 2;
+  for (std::size_t b = 0; b < sizes.B; ++b) {
+    for (std::size_t h = 0; h < sizes.H; ++h) {
+      for (std::size_t i = 0; i < sizes.L; ++i) {
+        double* features = x.data() + sizes.row(b, h, i) * sizes.D;
+        const std::size_t angles = rows[b * sizes.L + i] * half;
         for (std::size_t pair = 0; pair < half; ++pair) {
-          double& first = features[*interleaved ? 2 * pair : pair];
-          double& second = features[*interleaved ? 2 * pair + 1 : pair + half];
+          double& first = features[interleaved ? 2 * pair : pair];
+          double& second = features[interleaved ? 2 * pair + 1 : pair + half];
           const double c = cos[angles + pair];
           const double s = sin[angles + pair];
           const double turned =

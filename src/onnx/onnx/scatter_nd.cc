@@ -36,30 +36,28 @@ Status check_updates(const NodeCall& node) {
 
 Result<Outputs> run_scatter_nd(const NodeCall& node) {
   const Array& data = node.in(0);
-  const auto reduction = node.text("reduction", "none");
-  HEADWISE_TRY(reduction);
-  if (*reduction != "none") {
+  HEADWISE_ASSIGN(const auto reduction, node.text("reduction", "none"));
+  if (reduction != "none") {
     return node.attribute("reduction")
-        .error(ErrorCode::unsupported, "is " + shown(*reduction), "none");
+        .error(ErrorCode::unsupported, "is " + shown(reduction), "none");
   }
   HEADWISE_TRY(check_updates(node));
   const std::size_t tuple = node.in(1).shape.back();
   const auto strides = strides_of(data.shape);
   const std::size_t slice =
       element_count(std::span(data.shape).subspan(tuple)) * size_of(data.dtype);
-  auto result = copy_of(data, data.shape);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, copy_of(data, data.shape));
   const std::vector<std::int64_t> indices = integers_of(node.in(1));
   const std::size_t count = slice == 0 ? 0 : node.in(2).data.size() / slice;
   for (std::size_t n = 0; n < count; ++n) {
     std::size_t place = 0;
     for (std::size_t axis = 0; axis < tuple; ++axis) {
-      const auto index =
-          place_of_index(node, 1, indices[n * tuple + axis], data.shape[axis]);
-      HEADWISE_TRY(index);
-      place += *index * strides[axis];
+      HEADWISE_ASSIGN(
+          const auto index,
+          place_of_index(node, 1, indices[n * tuple + axis], data.shape[axis]));
+      place += index * strides[axis];
     }
-    std::memcpy(result->data.data() + place * size_of(data.dtype),
+    std::memcpy(result.data.data() + place * size_of(data.dtype),
                 node.in(2).data.data() + n * slice, slice);
   }
   return one(std::move(result));

@@ -57,20 +57,17 @@ OnnxAttentionMask with_fills_as_masks(const OnnxAttentionMask& mask) {
 Result<SeenAttention> seen_attention(
     const OnnxAttentionCall& call, const std::optional<OnnxAttentionMask>& mask,
     const Array& query, const Array& key, const Array& value) {
-  auto own_query = in_float32(query);
-  HEADWISE_TRY(own_query);
-  auto own_key = in_float32(key);
-  HEADWISE_TRY(own_key);
-  auto own_value = in_float32(value);
-  HEADWISE_TRY(own_value);
+  HEADWISE_ASSIGN(auto own_query, in_float32(query));
+  HEADWISE_ASSIGN(auto own_key, in_float32(key));
+  HEADWISE_ASSIGN(auto own_value, in_float32(value));
   std::optional<OnnxAttentionMask> booleans;
   if (mask && only_fills(call, *mask)) {
     booleans = with_fills_as_masks(*mask);
   }
   OnnxAttentionOptions options(call, booleans ? booleans : mask);
-  return std::make_unique<OnnxAttention::Parts>(OnnxAttention::Parts{
-      call.sizes, std::move(options), *std::move(own_query),
-      *std::move(own_key), *std::move(own_value)});
+  return std::make_unique<OnnxAttention::Parts>(
+      OnnxAttention::Parts{call.sizes, std::move(options), std::move(own_query),
+                           std::move(own_key), std::move(own_value)});
 }
 
 OnnxAttention::OnnxAttention(std::unique_ptr<Parts> parts)

@@ -17,37 +17,35 @@
 #include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
 
 Result<Outputs> run_concat(const NodeCall& node) {
   if (node.find("axis") == nullptr) {
     return node.attribute("axis").bad_data("is left out", "an axis");
   }
-  const auto axis = node.axis("axis", 0, node.in(0).shape.size());
-  HEADWISE_TRY(axis);
+  HEADWISE_ASSIGN(const auto axis,
+                  node.axis("axis", 0, node.in(0).shape.size()));
   std::vector<std::size_t> shape = node.in(0).shape;
-  shape[*axis] = 0;
+  shape[axis] = 0;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     HEADWISE_TRY(check_each(node, i));
     const Array& each = node.in(i);
     std::vector<std::size_t> expected = node.in(0).shape;
     if (each.shape.size() == expected.size()) {
-      expected[*axis] = each.shape[*axis];
+      expected[axis] = each.shape[axis];
     }
     HEADWISE_TRY(check_shape_of(node, i, expected));
-    shape[*axis] += each.shape[*axis];
+    shape[axis] += each.shape[axis];
   }
-  auto result = array_of(shape, node.in(0).dtype);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, array_of(shape, node.in(0).dtype));
   const auto strides = strides_of(shape);
   std::size_t first = 0;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
-    scatter(node.in(i), *result, strides, first * strides[*axis]);
-    first += node.in(i).shape[*axis];
+    scatter(node.in(i), result, strides, first * strides[axis]);
+    first += node.in(i).shape[axis];
   }
   return one(std::move(result));
 }
-
-namespace {
 
 // How long the parts of a split axis are.
 Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
@@ -62,10 +60,9 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
   }
   std::vector<std::size_t> lengths;
   if (node.has(1)) {
-    const auto given = list_input(node, 1);
-    HEADWISE_TRY(given);
+    HEADWISE_ASSIGN(const auto given, list_input(node, 1));
     std::size_t sum = 0;
-    for (const std::int64_t length : *given) {
+    for (const std::int64_t length : given) {
       if (length < 0 || static_cast<std::size_t>(length) > extent - sum ||
           lengths.size() == parts) {
         break;  // the sum or the number is wrong
@@ -73,7 +70,7 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
       lengths.push_back(static_cast<std::size_t>(length));
       sum += lengths.back();
     }
-    if (lengths.size() != given->size() || sum != extent ||
+    if (lengths.size() != given.size() || sum != extent ||
         lengths.size() != parts) {
       return node.input(1).bad_data(
           "does not divide " + std::to_string(extent) + " elements among " +
@@ -82,12 +79,12 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
     }
     return lengths;
   }
-  const auto count =
-      node.integer("num_outputs", static_cast<std::int64_t>(parts));
-  HEADWISE_TRY(count);
-  if (*count != static_cast<std::int64_t>(parts)) {
+  HEADWISE_ASSIGN(
+      const auto count,
+      node.integer("num_outputs", static_cast<std::int64_t>(parts)));
+  if (count != static_cast<std::int64_t>(parts)) {
     return node.attribute("num_outputs")
-        .bad_data("is " + std::to_string(*count),
+        .bad_data("is " + std::to_string(count),
                   std::to_string(parts) + ", the number of outputs");
   }
   const std::size_t length = parts == 0 ? 0 : (extent + parts - 1) / parts;
@@ -102,23 +99,19 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
   return lengths;
 }
 
-}  // namespace
-
 Result<Outputs> run_split(const NodeCall& node) {
   const Array& x = node.in(0);
-  const auto axis = node.axis("axis", 0, x.shape.size());
-  HEADWISE_TRY(axis);
-  const auto lengths = split_lengths(node, x.shape[*axis]);
-  HEADWISE_TRY(lengths);
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", 0, x.shape.size()));
+  HEADWISE_ASSIGN(const auto lengths, split_lengths(node, x.shape[axis]));
   const auto strides = strides_of(x.shape);
   Outputs outputs;
   std::size_t first = 0;
-  for (const std::size_t length : *lengths) {
+  for (const std::size_t length : lengths) {
     std::vector<std::size_t> shape = x.shape;
-    shape[*axis] = length;
-    auto part = gathered(x, shape, strides, first * strides[*axis]);
-    HEADWISE_TRY(part);
-    outputs.push_back(*std::move(part));
+    shape[axis] = length;
+    HEADWISE_ASSIGN(auto part,
+                    gathered(x, shape, strides, first * strides[axis]));
+    outputs.push_back(std::move(part));
     first += length;
   }
   return outputs;
@@ -130,11 +123,10 @@ Result<Outputs> run_gather(const NodeCall& node) {
   if (indices.dtype != DType::int64 && indices.dtype != DType::int32) {
     return wrong_type(node, 1, "int64");
   }
-  const auto axis = node.axis("axis", 0, x.shape.size());
-  HEADWISE_TRY(axis);
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", 0, x.shape.size()));
   HEADWISE_TRY(
       check_axis_count(node, x.shape.size() + indices.shape.size() - 1));
-  const auto split = static_cast<std::ptrdiff_t>(*axis);
+  const auto split = static_cast<std::ptrdiff_t>(axis);
   std::vector<std::size_t> shape(x.shape.begin(), x.shape.begin() + split);
   const std::size_t before = element_count(shape);
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
@@ -142,25 +134,21 @@ Result<Outputs> run_gather(const NodeCall& node) {
                                         x.shape.end());
   shape.insert(shape.end(), behind.begin(), behind.end());
   const std::size_t row = element_count(behind) * size_of(x.dtype);
-  auto result = array_of(shape, x.dtype);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, array_of(shape, x.dtype));
   const std::vector<std::int64_t> rows = integers_of(indices);
-  std::byte* out = result->data.data();
+  std::byte* out = result.data.data();
   for (std::size_t i = 0; i < before; ++i) {
     for (const std::int64_t each : rows) {
-      const auto from = place_of_index(node, 1, each, x.shape[*axis]);
-      HEADWISE_TRY(from);
+      HEADWISE_ASSIGN(const auto from,
+                      place_of_index(node, 1, each, x.shape[axis]));
       if (row > 0) {
-        std::memcpy(out, x.data.data() + (i * x.shape[*axis] + *from) * row,
-                    row);
+        std::memcpy(out, x.data.data() + (i * x.shape[axis] + from) * row, row);
         out += row;
       }
     }
   }
   return one(std::move(result));
 }
-
-namespace {
 
 // A range of one axis, as Slice gives it.
 struct AxisRange {
@@ -188,16 +176,12 @@ AxisRange range_of_axis(std::int64_t start, std::int64_t end, std::int64_t step,
       distance <= 0 ? 0 : static_cast<std::size_t>((distance - 1) / width + 1)};
 }
 
-}  // namespace
-
 Result<Outputs> run_slice(const NodeCall& node) {
   const Array& x = node.in(0);
   std::array<std::vector<std::int64_t>, 4> lists;  // starts, ends, axes, steps
   for (std::size_t i = 0; i < 4; ++i) {
     if (node.has(i + 1)) {
-      auto list = list_input(node, i + 1);
-      HEADWISE_TRY(list);
-      lists[i] = *std::move(list);
+      HEADWISE_ASSIGN(lists[i], list_input(node, i + 1));
     }
   }
   auto& [starts, ends, axes, steps] = lists;
@@ -218,17 +202,16 @@ Result<Outputs> run_slice(const NodeCall& node) {
   std::vector<std::int64_t> first(x.shape.size(), 0);
   std::vector<std::int64_t> step(x.shape.size(), 1);
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const auto axis = node.axis_of(axes[i], x.shape.size(), node.input(1));
-    HEADWISE_TRY(axis);
+    HEADWISE_ASSIGN(const auto axis,
+                    node.axis_of(axes[i], x.shape.size(), node.input(1)));
     if (steps[i] == 0) {
       return node.input(4).bad_data("has a 0", "steps other than 0");
     }
-    const AxisRange range =
-        range_of_axis(starts[i], ends[i], steps[i],
-                      static_cast<std::int64_t>(x.shape[*axis]));
-    shape[*axis] = range.count;
-    first[*axis] = range.start;
-    step[*axis] = range.step;
+    const AxisRange range = range_of_axis(
+        starts[i], ends[i], steps[i], static_cast<std::int64_t>(x.shape[axis]));
+    shape[axis] = range.count;
+    first[axis] = range.start;
+    step[axis] = range.step;
   }
   // Strides may be negative here; modulo 2^64 the offsets are right.
   auto strides = strides_of(x.shape);
@@ -238,6 +221,17 @@ Result<Outputs> run_slice(const NodeCall& node) {
     strides[axis] *= static_cast<std::size_t>(step[axis]);
   }
   return one(gathered(x, shape, strides, offset));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> slices_operators() {
+  return {
+      {"Concat", 13, 1, kAnyNumber, 1, {"axis"}, run_concat},
+      {"Gather", 13, 2, 2, 1, {"axis"}, run_gather},
+      {"Slice", 13, 3, 5, 1, {}, run_slice},
+      {"Split", 13, 1, 2, kAnyNumber, {"axis", "num_outputs"}, run_split},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -43,11 +43,10 @@ std::size_t Odometer::offset(std::span<const std::size_t> strides) const {
 Result<Array> gathered(const Array& from, std::vector<std::size_t> shape,
                        std::span<const std::size_t> strides,
                        std::size_t first) {
-  auto array = array_of(std::move(shape), from.dtype);
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(auto array, array_of(std::move(shape), from.dtype));
   const std::size_t item = size_of(from.dtype);
-  std::byte* to = array->data.data();
-  for (Odometer at(array->shape); !at.done(); at.next(), to += item) {
+  std::byte* to = array.data.data();
+  for (Odometer at(array.shape); !at.done(); at.next(), to += item) {
     std::memcpy(to, from.data.data() + (first + at.offset(strides)) * item,
                 item);
   }

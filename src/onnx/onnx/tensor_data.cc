@@ -142,9 +142,8 @@ Result<Array> array_of(std::vector<std::size_t> shape, DType dtype) {
 }
 
 Result<Array> copy_of(const Array& array, std::vector<std::size_t> shape) {
-  auto copy = array_of(std::move(shape), array.dtype);
-  HEADWISE_TRY(copy);
-  std::ranges::copy(array.data, copy->data.begin());
+  HEADWISE_ASSIGN(auto copy, array_of(std::move(shape), array.dtype));
+  std::ranges::copy(array.data, copy.data.begin());
   return copy;
 }
 
@@ -161,25 +160,24 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
     return subject.error(ErrorCode::unsupported, "is divided into segments",
                          "a whole tensor");
   }
-  auto shape = shape_of(fields.dims, subject);
-  HEADWISE_TRY(shape);
-  if (shape->size() > kMostOnnxAxes) {
+  HEADWISE_ASSIGN(auto shape, shape_of(fields.dims, subject));
+  if (shape.size() > kMostOnnxAxes) {
     return subject.error(ErrorCode::unsupported,
-                         "has " + std::to_string(shape->size()) + " axes",
+                         "has " + std::to_string(shape.size()) + " axes",
                          "at most 8 axes");
   }
-  HEADWISE_TRY(check_empty(*shape, subject));
+  HEADWISE_TRY(check_empty(shape, subject));
   const std::string wanted =
-      shape_text(*shape) + " " + std::string(name_of(*dtype));
-  const auto bytes = bytes_of(*shape, *dtype);
+      shape_text(shape) + " " + std::string(name_of(*dtype));
+  const auto bytes = bytes_of(shape, *dtype);
   if (!bytes) {
     return subject.bad_data("is too large: " + wanted);
   }
   if (fields.external) {
-    auto data = read_external(fields.place, *bytes, subject, folder);
-    HEADWISE_TRY(data);
+    HEADWISE_ASSIGN(auto data,
+                    read_external(fields.place, *bytes, subject, folder));
     return with_booleans(
-        {.dtype = *dtype, .shape = *shape, .data = *std::move(data)});
+        {.dtype = *dtype, .shape = shape, .data = std::move(data)});
   }
   const std::size_t held =
       fields.raw ? fields.raw->size()
@@ -190,10 +188,9 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
     return subject.bad_data("has " + std::to_string(held) + " bytes of data",
                             std::to_string(*bytes) + " for " + wanted);
   }
-  auto array = array_of(*shape, *dtype);
-  HEADWISE_TRY(array);
-  copy_elements(fields, *array);
-  return with_booleans(*std::move(array));
+  HEADWISE_ASSIGN(auto array, array_of(shape, *dtype));
+  copy_elements(fields, array);
+  return with_booleans(std::move(array));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

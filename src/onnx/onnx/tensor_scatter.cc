@@ -28,13 +28,12 @@ Result<ScatterSizes> scatter_sizes(const NodeCall& node) {
   const Array& update = node.in(1);
   HEADWISE_TRY(check_same_type(node));
   ScatterSizes sizes;
-  const auto axis = node.axis("axis", -2, cache.shape.size());
-  HEADWISE_TRY(axis);
-  if (*axis == 0) {
+  HEADWISE_ASSIGN(const auto axis, node.axis("axis", -2, cache.shape.size()));
+  if (axis == 0) {
     return node.attribute("axis").bad_data("is the axis of sequences",
                                            "an axis behind it");
   }
-  sizes.axis = *axis;
+  sizes.axis = axis;
   std::vector<std::size_t> expected = cache.shape;
   if (update.shape.size() == expected.size()) {
     expected[sizes.axis] = update.shape[sizes.axis];
@@ -84,30 +83,27 @@ Result<std::vector<std::int64_t>> first_slots(const NodeCall& node,
 }  // namespace
 
 Result<Outputs> run_tensor_scatter(const NodeCall& node) {
-  const auto mode = node.text("mode", "linear");
-  HEADWISE_TRY(mode);
-  if (*mode != "linear" && *mode != "circular") {
-    return node.attribute("mode").bad_data("is " + shown(*mode),
+  HEADWISE_ASSIGN(const auto mode, node.text("mode", "linear"));
+  if (mode != "linear" && mode != "circular") {
+    return node.attribute("mode").bad_data("is " + shown(mode),
                                            "linear or circular");
   }
-  const auto sizes = scatter_sizes(node);
-  HEADWISE_TRY(sizes);
-  const auto slots = first_slots(node, *sizes, *mode == "circular");
-  HEADWISE_TRY(slots);
-  auto copied = copy_of(node.in(0), node.in(0).shape);
-  HEADWISE_TRY(copied);
-  Array& present = *copied;
+  HEADWISE_ASSIGN(const auto sizes, scatter_sizes(node));
+  HEADWISE_ASSIGN(const auto slots,
+                  first_slots(node, sizes, mode == "circular"));
+  HEADWISE_ASSIGN(auto copied, copy_of(node.in(0), node.in(0).shape));
+  Array& present = copied;
   const std::byte* from = node.in(1).data.data();
-  for (std::size_t b = 0; b < slots->size(); ++b) {
-    for (std::size_t row = 0; row < sizes->outer; ++row) {
-      for (std::size_t t = 0; t < sizes->tokens && sizes->inner > 0; ++t) {
+  for (std::size_t b = 0; b < slots.size(); ++b) {
+    for (std::size_t row = 0; row < sizes.outer; ++row) {
+      for (std::size_t t = 0; t < sizes.tokens && sizes.inner > 0; ++t) {
         const std::size_t slot =
-            (static_cast<std::size_t>((*slots)[b]) + t) % sizes->slots;
+            (static_cast<std::size_t>(slots[b]) + t) % sizes.slots;
         std::byte* to =
             present.data.data() +
-            ((b * sizes->outer + row) * sizes->slots + slot) * sizes->inner;
-        std::memcpy(to, from, sizes->inner);
-        from += sizes->inner;
+            ((b * sizes.outer + row) * sizes.slots + slot) * sizes.inner;
+        std::memcpy(to, from, sizes.inner);
+        from += sizes.inner;
       }
     }
   }

@@ -20,16 +20,14 @@ Result<Outputs> run_trilu(const NodeCall& node) {
     HEADWISE_TRY(check_one_element(node, 1));
     diagonal = integers_of(node.in(1)).front();
   }
-  const auto upper = node.integer("upper", 1);
-  HEADWISE_TRY(upper);
-  auto result = gathered(x, x.shape, strides_of(x.shape));
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(const auto upper, node.integer("upper", 1));
+  HEADWISE_ASSIGN(auto result, gathered(x, x.shape, strides_of(x.shape)));
   const std::size_t item = size_of(x.dtype);
-  std::byte* element = result->data.data();
+  std::byte* element = result.data.data();
   for (Odometer at(x.shape); !at.done(); at.next(), element += item) {
     const std::int64_t above = static_cast<std::int64_t>(at.index(rank - 1)) -
                                static_cast<std::int64_t>(at.index(rank - 2));
-    if (*upper != 0 ? above < diagonal : above > diagonal) {
+    if (upper != 0 ? above < diagonal : above > diagonal) {
       std::fill_n(element, item, std::byte{0});
     }
   }

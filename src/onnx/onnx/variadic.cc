@@ -20,21 +20,20 @@ template <class Elements, class Fold>
 Result<Outputs> folded(const NodeCall& node, Elements elements, Fold fold) {
   std::vector<std::size_t> inputs(node.input_count());
   std::iota(inputs.begin(), inputs.end(), std::size_t{0});
-  const auto shape = broadcast_shape(node, inputs);
-  HEADWISE_TRY(shape);
-  HEADWISE_TRY(check_size(*shape));
+  HEADWISE_ASSIGN(const auto shape, broadcast_shape(node, inputs));
+  HEADWISE_TRY(check_size(shape));
   decltype(elements(node.in(0))) result;
   for (const std::size_t input : inputs) {
     const auto each = elements(node.in(input));
-    const auto steps = broadcast_strides(node.in(input).shape, *shape);
-    result.resize(element_count(*shape));
+    const auto steps = broadcast_strides(node.in(input).shape, shape);
+    result.resize(element_count(shape));
     std::size_t i = 0;
-    for (Odometer at(*shape); !at.done(); at.next(), ++i) {
+    for (Odometer at(shape); !at.done(); at.next(), ++i) {
       const auto next = each[at.offset(steps)];
       result[i] = input == 0 ? next : fold(result[i], next);
     }
   }
-  return one(array_from(result, *shape, node.in(0).dtype));
+  return one(array_from(result, shape, node.in(0).dtype));
 }
 
 Status check_inputs(const NodeCall& node) {
@@ -44,7 +43,8 @@ Status check_inputs(const NodeCall& node) {
   return ok();
 }
 
-Result<Outputs> extreme(const NodeCall& node, bool largest) {
+template <bool largest>
+Result<Outputs> run_extreme(const NodeCall& node) {
   const DType dtype = node.in(0).dtype;
   HEADWISE_TRY(check_numbers(node));
   HEADWISE_TRY(check_inputs(node));
@@ -55,16 +55,20 @@ Result<Outputs> extreme(const NodeCall& node, bool largest) {
                             : folded(node, integers_of, fold);
 }
 
-}  // namespace
-
-Result<Outputs> run_max(const NodeCall& node) { return extreme(node, true); }
-
-Result<Outputs> run_min(const NodeCall& node) { return extreme(node, false); }
-
 Result<Outputs> run_sum(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
   HEADWISE_TRY(check_inputs(node));
   return folded(node, doubles_of, std::plus<>());
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> variadic_operators() {
+  return {
+      {"Max", 13, 1, kAnyNumber, 1, {}, run_extreme<true>},
+      {"Min", 13, 1, kAnyNumber, 1, {}, run_extreme<false>},
+      {"Sum", 13, 1, kAnyNumber, 1, {}, run_sum},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

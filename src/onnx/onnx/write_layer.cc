@@ -127,9 +127,8 @@ Status write_onnx_layer(const std::string& path,
     HEADWISE_TRY(check_params(layer));
     HEADWISE_TRY(check_layer_numbers(options));
     HEADWISE_TRY(check_bytes(layer, options));
-    const auto graph = layer_graph(layer, options);
-    HEADWISE_TRY(graph);
-    return write_graph(path, *graph);
+    HEADWISE_ASSIGN(const auto graph, layer_graph(layer, options));
+    return write_graph(path, graph);
   });
 }
 

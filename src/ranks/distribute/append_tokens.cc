@@ -72,9 +72,7 @@ Status append_tokens(ContextCacheState& state, const ContextStep<T>& step) {
         return ok();
       }
       if (is_new) {
-        const auto id = state.cache.add();
-        HEADWISE_TRY(id);
-        sequence.shares[share] = *id;
+        HEADWISE_ASSIGN(sequence.shares[share], state.cache.add());
       }
       return state.cache.append({&sequence.shares[share], 1},
                                 step.rows(step.key, n, rows),

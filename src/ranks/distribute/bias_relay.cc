@@ -36,17 +36,17 @@ class Relay {
     }
     const bool first = me == ranks_.begin();
     const bool last = me + 1 == ranks_.end();
-    auto sums = Tensor<float, 4>::create(call_.spec.bias.extents());
-    HEADWISE_TRY(sums);
+    HEADWISE_ASSIGN(auto sums,
+                    Tensor<float, 4>::create(call_.spec.bias.extents()));
     const std::size_t turns =
         per_sequence() ? sequences_with_tokens(call_.spec.shape) : 1;
     for (std::size_t turn = 0; turn < turns; ++turn) {
       if (turn != 0 || !first) {
-        HEADWISE_TRY(receive(*sums, first ? ranks_.back() : me[-1]));
+        HEADWISE_TRY(receive(sums, first ? ranks_.back() : me[-1]));
       }
-      HEADWISE_TRY(add(turn, *sums));
+      HEADWISE_TRY(add(turn, sums));
       if (turn + 1 != turns || !last) {
-        HEADWISE_TRY(send(*sums, last ? ranks_.front() : me[1]));
+        HEADWISE_TRY(send(sums, last ? ranks_.front() : me[1]));
       }
     }
     return sums;
@@ -80,11 +80,10 @@ class Relay {
       part.keys = {0, place.Lkv};
       inputs = own_.views(place);
     }
-    const auto cut = call_.whole.of(part, call_.operation);
-    HEADWISE_TRY(cut);
+    HEADWISE_ASSIGN(const auto cut, call_.whole.of(part, call_.operation));
     auto next = sums.clone();  // what the part does not have stays
     HEADWISE_TRY(next);
-    const Extents<4> extents = extents_of(cut->options.bias);
+    const Extents<4> extents = extents_of(cut.options.bias);
     const auto part_of = [&](auto view) {
       return part_along(2, part_along(3, view, {0, extents[3]}),
                         {0, extents[2]});
@@ -92,8 +91,8 @@ class Relay {
     AttentionGradientsOf<T> gradients = {.bias = part_of(next->view())};
     gradients.state.bias = part_of(std::as_const(sums).view());
     HEADWISE_TRY(group_.busy_with([&] {
-      return attention_backward(inputs, gradients, cut->options,
-                                cut->operation_options);
+      return attention_backward(inputs, gradients, cut.options,
+                                cut.operation_options);
     }));
     sums = *std::move(next);
     return ok();

@@ -15,14 +15,14 @@ namespace {
 // Options that parts of the keys can have.
 Status check_parts(std::string_view operation, const ContextCall& call,
                    const AttentionSpec& spec) {
-  auto part = internal::options_of_part(
-      spec.shape, call.options, call.operation_options,
-      internal::whole_call(spec.shape), operation);
-  HEADWISE_TRY(part);
-  part->operation_options.key_part = KeyPart::last;
-  const auto of_part = AttentionSpec::create(
-      call.tensors, part->options, part->operation_options, operation);
-  HEADWISE_TRY(of_part);
+  HEADWISE_ASSIGN(auto part,
+                  internal::options_of_part(
+                      spec.shape, call.options, call.operation_options,
+                      internal::whole_call(spec.shape), operation));
+  part.operation_options.key_part = KeyPart::last;
+  HEADWISE_ASSIGN(const auto of_part,
+                  AttentionSpec::create(call.tensors, part.options,
+                                        part.operation_options, operation));
   return ok();
 }
 
@@ -38,15 +38,15 @@ Result<CheckedContext> checked_context(std::string_view operation,
         operation, "chunk_keys", std::to_string(call.chunk_keys),
         "a positive multiple of " + std::to_string(kernels::kKeyBlock));
   }
-  auto spec = AttentionSpec::create(call.tensors, call.options,
-                                    call.operation_options, operation);
-  HEADWISE_TRY(spec);
-  auto shards = shards_of(call.plan, ranks, spec->mask, operation);
-  HEADWISE_TRY(shards);
+  HEADWISE_ASSIGN(auto spec,
+                  AttentionSpec::create(call.tensors, call.options,
+                                        call.operation_options, operation));
+  HEADWISE_ASSIGN(auto shards,
+                  shards_of(call.plan, ranks, spec.mask, operation));
   if (in_parts) {
-    HEADWISE_TRY(check_parts(operation, call, *spec));
+    HEADWISE_TRY(check_parts(operation, call, spec));
   }
-  return CheckedContext{*std::move(spec), *std::move(shards)};
+  return CheckedContext{std::move(spec), std::move(shards)};
 }
 
 Status check_same_context(Communicator& group, DType type,

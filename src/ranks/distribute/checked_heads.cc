@@ -27,14 +27,14 @@ Result<CheckedHeads> checked_heads(std::string_view operation,
                                    const HeadsCall& call, std::size_t ranks) {
   HEADWISE_TRY(
       check_options_by_heads(operation, call.options, call.operation_options));
-  auto spec = AttentionSpec::create(call.tensors, call.options,
-                                    call.operation_options, operation);
-  HEADWISE_TRY(spec);
-  auto shards = shards_of(call.tokens, ranks, spec->mask, operation);
-  HEADWISE_TRY(shards);
-  auto heads = heads_of(call.heads, ranks, spec->shape, operation);
-  HEADWISE_TRY(heads);
-  return CheckedHeads{*std::move(spec), *std::move(shards), *std::move(heads)};
+  HEADWISE_ASSIGN(auto spec,
+                  AttentionSpec::create(call.tensors, call.options,
+                                        call.operation_options, operation));
+  HEADWISE_ASSIGN(auto shards,
+                  shards_of(call.tokens, ranks, spec.mask, operation));
+  HEADWISE_ASSIGN(auto heads,
+                  heads_of(call.heads, ranks, spec.shape, operation));
+  return CheckedHeads{std::move(spec), std::move(shards), std::move(heads)};
 }
 
 Status check_pairs(std::string_view operation, std::string_view argument,

@@ -69,14 +69,14 @@ namespace {
 Result<ContextCall> operation_of(const MultiHeadAttention& layer,
                                  const ContextLayerCall& call) {
   const MultiHeadAttentionConfig& config = layer.config();
-  const auto kv_groups = HeadGroups::create(config.kv_group_sizes);
-  HEADWISE_TRY(kv_groups);
+  HEADWISE_ASSIGN(const auto kv_groups,
+                  HeadGroups::create(config.kv_group_sizes));
   ContextCall operation = {
       .tensors = shape_of(config, call.B, call.Lq, call.Lkv),
       .plan = call.plan,
       .options = call.options,
       .operation_options =
-          internal::operation_options_of(config, *layer.params(), *kv_groups),
+          internal::operation_options_of(config, *layer.params(), kv_groups),
       .keys = call.keys,
       .chunk_keys = call.chunk_keys};
   auto& p = operation.options.dropout.p;
@@ -125,16 +125,15 @@ Result<CheckedLayer> checked_alone(std::string_view operation,
                                    const ContextLayerCall& call,
                                    const ContextLayerInputs& own) {
   HEADWISE_TRY(check_layer(operation, layer, call.options.arithmetic));
-  auto of_heads = operation_of(layer, call);
-  HEADWISE_TRY(of_heads);
+  HEADWISE_ASSIGN(auto of_heads, operation_of(layer, call));
   if (call.for_backward) {
-    HEADWISE_TRY(internal::check_training_dropout(of_heads->options.dropout));
+    HEADWISE_TRY(internal::check_training_dropout(of_heads.options.dropout));
   }
-  auto context =
-      checked_context(operation, *of_heads, group.ranks(),
-                      call.keys != KeyTransport::gathered || call.for_backward);
-  HEADWISE_TRY(context);
-  CheckedLayer all{*std::move(of_heads), *std::move(context)};
+  HEADWISE_ASSIGN(auto context,
+                  checked_context(operation, of_heads, group.ranks(),
+                                  call.keys != KeyTransport::gathered ||
+                                      call.for_backward));
+  CheckedLayer all{std::move(of_heads), std::move(context)};
   const MultiHeadAttentionConfig& config = layer.config();
   HEADWISE_TRY(check_own(operation, config, all, group.rank(), own));
   HEADWISE_TRY(check_positions(operation, config, all, call.positions));
@@ -146,12 +145,11 @@ template <class SomeShards, class PlaceOf>
 Result<Tensor<std::int64_t, 2>> places(const SomeShards& shards,
                                        std::size_t rank,
                                        const PlaceOf& place_of) {
-  auto made =
-      Tensor<std::int64_t, 2>::create_unset({1, rows_of_rank(shards, rank)});
-  HEADWISE_TRY(made);
+  HEADWISE_ASSIGN(auto made, Tensor<std::int64_t, 2>::create_unset(
+                                 {1, rows_of_rank(shards, rank)}));
   for (const Shard& shard : shards) {
     for (std::size_t n = 0; shard.rank == rank && n < shard.tokens.count; ++n) {
-      (*made)(0, shard.row + n) = place_of(shard, shard.tokens.first + n);
+      made(0, shard.row + n) = place_of(shard, shard.tokens.first + n);
     }
   }
   return made;

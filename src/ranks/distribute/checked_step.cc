@@ -164,11 +164,11 @@ Result<CheckedStep> checked_step(const Communicator& group,
   OperationOptions of_part = step.operation_options;
   of_part.key_part = KeyPart::last;
   HEADWISE_TRY(AttentionSpec::create(tensors, options, of_part, kContextCache));
-  auto spec = AttentionSpec::create(tensors, options, step.operation_options,
-                                    kContextCache);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_memory(*spec, step));
-  return CheckedStep{std::move(numbers), std::move(options), *std::move(spec)};
+  HEADWISE_ASSIGN(
+      auto spec, AttentionSpec::create(tensors, options, step.operation_options,
+                                       kContextCache));
+  HEADWISE_TRY(check_memory(spec, step));
+  return CheckedStep{std::move(numbers), std::move(options), std::move(spec)};
 }
 
 template Result<CheckedStep> checked_step(const Communicator&,

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "distribute/chunks.h"
 #include "headwise/base/result.h"
@@ -43,8 +42,7 @@ class ChunkStream {
       }
     }
     for (std::size_t n = 0; n < room.size(); ++n) {
-      HEADWISE_TRY(
-          assign(stream.slots_[n].cargo, make(most, std::move(room[n]))));
+      HEADWISE_ASSIGN(stream.slots_[n].cargo, make(most, std::move(room[n])));
     }
     if (arrive_first(chunks, group.ranks())) {
       HEADWISE_TRY(stream.make_room(make));
@@ -86,8 +84,8 @@ class ChunkStream {
     arrived_.resize(chunks_.size());
     for (std::size_t n = 0; n < chunks_.size(); ++n) {
       if (!owns(*chunks_[n])) {
-        HEADWISE_TRY(assign(arrived_[n].cargo,
-                            make(chunks_[n]->rows, Tensor<std::byte, 2>())));
+        HEADWISE_ASSIGN(arrived_[n].cargo,
+                        make(chunks_[n]->rows, Tensor<std::byte, 2>()));
       }
     }
     return ok();
@@ -211,17 +209,18 @@ class ChunkStream {
   }
 
   Status receive(const SomeChunk& chunk, Slot& slot) {
-    return assign(slot.arrival, group_->start_receive(
-                                    slot.cargo.bytes(chunk.rows),
-                                    source_of(chunk.route, group_->rank())));
+    HEADWISE_ASSIGN(slot.arrival, group_->start_receive(
+                                      slot.cargo.bytes(chunk.rows),
+                                      source_of(chunk.route, group_->rank())));
+    return ok();
   }
 
   Status pass_on(const SomeChunk& chunk, Slot& slot) {
     const auto targets = targets_of(chunk.route, group_->rank());
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      HEADWISE_TRY(
-          assign(slot.departures[t],
-                 group_->start_send(slot.cargo.bytes(chunk.rows), targets[t])));
+      HEADWISE_ASSIGN(
+          slot.departures[t],
+          group_->start_send(slot.cargo.bytes(chunk.rows), targets[t]));
     }
     return ok();
   }

@@ -48,9 +48,8 @@ Result<double> clip_together(Communicator& group,
                              const ParamShards& shards,
                              std::span<Tensor<float, 1>> own, double max_norm) {
   const FloatEnvironment environment;
-  const auto sum = sum_squares(group, first, shards, own);
-  HEADWISE_TRY(sum);
-  const double norm = std::sqrt(*sum);
+  HEADWISE_ASSIGN(const auto sum, sum_squares(group, first, shards, own));
+  const double norm = std::sqrt(sum);
   const double factor = clip_factor(norm, max_norm);
   if (factor < 1) {
     for (const std::span<float> gradient : first) {

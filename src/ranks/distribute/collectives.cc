@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "distribute/communicator_state.h"
@@ -82,9 +81,8 @@ Status Communicator::broadcast(std::span<std::byte> bytes,
     std::vector<Transfer> sends;
     for (step /= 2; step > 0; step /= 2) {
       if (place + step < ranks_) {
-        auto started = start_send(bytes, rank_of(place + step));
-        HEADWISE_TRY(started);
-        sends.push_back(*started);
+        HEADWISE_ASSIGN(auto started, start_send(bytes, rank_of(place + step)));
+        sends.push_back(started);
       }
     }
     for (Transfer& transfer : sends) {
@@ -195,7 +193,7 @@ Result<std::string> Communicator::decide(
   std::vector<std::string> texts(ranks_);
   texts[0] = own;
   for (std::size_t other = 1; other < ranks_; ++other) {
-    HEADWISE_TRY(assign(texts[other], receive_text(other)));
+    HEADWISE_ASSIGN(texts[other], receive_text(other));
   }
   std::string decided = decision(texts);
   for (std::size_t other = 1; other < ranks_; ++other) {

@@ -138,9 +138,8 @@ Status Communicator::wait(Pending& pending, std::size_t other) {
   const auto begin = steady_clock::now();
   if (other == rank_) {
     // While it waits it starts nothing that could meet the transfer.
-    const auto ended = pending.wait(begin);
-    HEADWISE_TRY(ended);
-    return *ended ? ok() : Status(waits_for_itself(rank_));
+    HEADWISE_ASSIGN(const auto ended, pending.wait(begin));
+    return ended ? ok() : Status(waits_for_itself(rank_));
   }
   // Whoever waits for the failed rank itself speaks first.
   const milliseconds longest = deadline_ + deadline_ / 2;
@@ -171,15 +170,13 @@ Status Communicator::busy_with(FunctionRef<Status()> work) {
 }
 
 Status Communicator::send(std::span<const std::byte> bytes, std::size_t to) {
-  auto transfer = start_send(bytes, to);
-  HEADWISE_TRY(transfer);
-  return finish(*transfer);
+  HEADWISE_ASSIGN(auto transfer, start_send(bytes, to));
+  return finish(transfer);
 }
 
 Status Communicator::receive(std::span<std::byte> bytes, std::size_t from) {
-  auto transfer = start_receive(bytes, from);
-  HEADWISE_TRY(transfer);
-  return finish(*transfer);
+  HEADWISE_ASSIGN(auto transfer, start_receive(bytes, from));
+  return finish(transfer);
 }
 
 // ---- Failures. ----

@@ -29,17 +29,14 @@ Result<CheckedForward> checked_forward(const Communicator& group,
                                        const AttentionInputsOf<T>& own,
                                        const AttentionOutputsOf<T>& outputs) {
   const bool must_gather = call.keys == KeyTransport::gathered;
-  auto context =
-      checked_context(kContextAttention, call, group.ranks(), !must_gather);
-  HEADWISE_TRY(context);
-  CheckedForward all{*std::move(context)};
+  HEADWISE_ASSIGN(auto context, checked_context(kContextAttention, call,
+                                                group.ranks(), !must_gather));
+  CheckedForward all{std::move(context)};
   HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec.shape, all.shards,
                                   group.rank(), own, outputs));
   if (!must_gather) {
-    auto chunks = key_chunks(all.shards, call.chunk_keys, group.ranks(),
-                             kContextAttention);
-    HEADWISE_TRY(chunks);
-    all.chunks = *std::move(chunks);
+    HEADWISE_ASSIGN(all.chunks, key_chunks(all.shards, call.chunk_keys,
+                                           group.ranks(), kContextAttention));
   }
   const AttentionShape& shape = all.spec.shape;
   all.gathers =
@@ -60,24 +57,22 @@ class ContextRun {
   Status attend_to_chunks() {
     const std::vector<Shard> keys = shards_in<Shard>(all_.chunks);
     OwnQueries queries(group_.rank(), all_.shards.queries, keys);
-    auto rows = forward_rows(queries.any_in_parts());
-    HEADWISE_TRY(rows);
+    HEADWISE_ASSIGN(auto rows, forward_rows(queries.any_in_parts()));
     const auto take = [&](std::span<const Shard> shards,
                           const KeyViews<const T>& views) {
-      return take_all(queries, *rows, shards, views);
+      return take_all(queries, rows, shards, views);
     };
     ChunkRoom room;
     HEADWISE_TRY(stream_keys<T>(group_, kContextAttention, all_.spec.shape,
                                 all_.chunks, {own_.key, own_.value}, room,
                                 take));
-    return finish(queries, *rows);
+    return finish(queries, rows);
   }
 
   Status attend_to_gathered() {
     const AttentionShape& shape = all_.spec.shape;
-    auto keys =
-        gather_keys<T>(group_, shape, all_.shards.keys, {own_.key, own_.value});
-    HEADWISE_TRY(keys);
+    HEADWISE_ASSIGN(auto keys, gather_keys<T>(group_, shape, all_.shards.keys,
+                                              {own_.key, own_.value}));
     // Whatever the mask says: the mean of all values is one of the empty rows.
     for (QueryShard& shard : all_.shards.queries) {
       shard.seen = {{0, shape.sequence(shard.sequence).Lkv}};
@@ -89,13 +84,12 @@ class ContextRun {
       all_rows += sequences.back().tokens.count;
     }
     OwnQueries queries(group_.rank(), all_.shards.queries, sequences);
-    auto rows = forward_rows(false);
-    HEADWISE_TRY(rows);
+    HEADWISE_ASSIGN(auto rows, forward_rows(false));
     HEADWISE_TRY(group_.busy_with([&] {
-      return take_all(queries, *rows, sequences,
-                      read_only(keys->views(all_rows)));
+      return take_all(queries, rows, sequences,
+                      read_only(keys.views(all_rows)));
     }));
-    return finish(queries, *rows);
+    return finish(queries, rows);
   }
 
  private:

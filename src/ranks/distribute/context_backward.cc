@@ -38,9 +38,9 @@ template <class T>
 Result<CheckedBackward> checked_backward(
     const Communicator& group, const ContextCall& call,
     const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
-  auto context = checked_context(kContextBackward, call, group.ranks(), true);
-  HEADWISE_TRY(context);
-  CheckedBackward all{*std::move(context)};
+  HEADWISE_ASSIGN(auto context,
+                  checked_context(kContextBackward, call, group.ranks(), true));
+  CheckedBackward all{std::move(context)};
   if (own.d_attn_weights.data() != nullptr) {
     return value_error(kContextBackward, "d_attn_weights", "given",
                        "none in a call of several ranks",
@@ -48,15 +48,14 @@ Result<CheckedBackward> checked_backward(
   }
   HEADWISE_TRY(check_backward_tensors(kContextBackward, all.spec, all.shards,
                                       group.rank(), own, gradients));
-  auto keys =
-      key_chunks(all.shards, call.chunk_keys, group.ranks(), kContextBackward);
-  HEADWISE_TRY(keys);
-  auto queries =
+  HEADWISE_ASSIGN(auto keys, key_chunks(all.shards, call.chunk_keys,
+                                        group.ranks(), kContextBackward));
+  HEADWISE_ASSIGN(
+      auto queries,
       query_chunks(all.shards, most_queries<T>(all.spec.shape, call.chunk_keys),
-                   group.ranks(), kContextBackward);
-  HEADWISE_TRY(queries);
-  all.keys = *std::move(keys);
-  all.queries = *std::move(queries);
+                   group.ranks(), kContextBackward));
+  all.keys = std::move(keys);
+  all.queries = std::move(queries);
   return all;
 }
 
@@ -163,19 +162,19 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
   const AttentionShape& shape = all->spec.shape;
   const WholeOptions whole = {shape, call.options, call.operation_options};
   const AttentionGradients of_options = option_gradients(gradients);
-  auto row_gradients = RowGradients::create(
-      group, shape, rows_of_rank(all->shards.queries, group.rank()),
-      of_options);
-  HEADWISE_TRY(row_gradients);
-  auto rows =
-      GradientRows<T>::create(whole, own, gradients, row_gradients->shares());
-  HEADWISE_TRY(rows);
-  BackwardRun<T> run(group, *all, own, *rows);
+  HEADWISE_ASSIGN(
+      auto row_gradients,
+      RowGradients::create(group, shape,
+                           rows_of_rank(all->shards.queries, group.rank()),
+                           of_options));
+  HEADWISE_ASSIGN(auto rows, GradientRows<T>::create(whole, own, gradients,
+                                                     row_gradients.shares()));
+  BackwardRun<T> run(group, *all, own, rows);
   HEADWISE_TRY(run.query_gradients());
   HEADWISE_TRY(run.key_gradients());
   const RankHeads heads = planned_heads(shape, group.ranks());
   HEADWISE_TRY(
-      row_gradients->add_up(group, shape, all->shards, heads, of_options));
+      row_gradients.add_up(group, shape, all->shards, heads, of_options));
   return gradients_by_heads(
       group, {kContextBackward, all->spec, whole, all->shards, heads}, own,
       sums_over_pairs(gradients));

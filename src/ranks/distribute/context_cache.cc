@@ -73,14 +73,13 @@ Result<ContextCache> ContextCache::create(const ContextCacheOptions& options,
   HEADWISE_TRY(check_at_least_one(kContextCache, "rank.max_sequences",
                                   options.rank.max_sequences));
   HEADWISE_TRY(check_cache_options(options, ranks, rank));
-  auto cache = KvCache::create(stored_options(options));
-  HEADWISE_TRY(cache);
+  HEADWISE_ASSIGN(auto cache, KvCache::create(stored_options(options)));
   ContextCacheOptions filled = options;
-  filled.rank.v_head_dim = cache->options().v_head_dim;
+  filled.rank.v_head_dim = cache.options().v_head_dim;
   return ContextCache(std::make_unique<ContextCacheState>(ContextCacheState{
       filled, ranks, rank,
       ContextSequences(ranks, options.share_tokens, options.rank.max_sequences),
-      *std::move(cache)}));
+      std::move(cache)}));
 } catch (...) {
   return caught_out_of_memory();
 }

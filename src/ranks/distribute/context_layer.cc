@@ -26,16 +26,17 @@ class LayerRows {
 
   Result<ContextLayerRun> run(const ContextLayerInputs& own) const {
     group_.set_step(kContextLayer, "projections");
-    auto run = work_visibly(group_, [&] { return projected(own); });
-    HEADWISE_TRY(run);
-    HEADWISE_TRY(attend(own, *run));
+    HEADWISE_ASSIGN(auto run,
+                    work_visibly(group_, [&] { return projected(own); }));
+    HEADWISE_TRY(attend(own, run));
     group_.set_step(kContextLayer, "the output projection");
-    auto output = work_visibly(group_, [&] { return output_of(run->merged); });
-    HEADWISE_TRY(output);
-    run->result.output = *std::move(output);
+    HEADWISE_ASSIGN(auto output, work_visibly(group_, [&] {
+                      return output_of(run.merged);
+                    }));
+    run.result.output = std::move(output);
     return call_.for_backward ? std::move(run)
                               : Result<ContextLayerRun>(ContextLayerRun{
-                                    .result = std::move(run->result)});
+                                    .result = std::move(run.result)});
   }
 
  private:
@@ -43,9 +44,7 @@ class LayerRows {
     const std::size_t rank = group_.rank();
     OwnPositions positions;
     if (layer_.config().rotary) {
-      auto found = own_positions(all_, rank, call_.positions);
-      HEADWISE_TRY(found);
-      positions = *std::move(found);
+      HEADWISE_ASSIGN(positions, own_positions(all_, rank, call_.positions));
     }
     return project_rows(layer_, own_shape(all_, rank), own, positions.views(),
                         all_.executor());
@@ -53,23 +52,22 @@ class LayerRows {
 
   Status attend(const ContextLayerInputs& own, ContextLayerRun& run) const {
     const AttentionShape shape = own_shape(all_, group_.rank());
-    auto merged =
-        Tensor<float, 3>::create_unset({1, shape.Lq, shape.Hq * shape.Dv});
-    auto lse = Tensor<float, 3>::create_unset({1, shape.Hq, shape.Lq});
-    auto rows = Tensor<float, 4>::create_unset(
-        {1, shape.Hq, shape.Lq, call_.for_backward ? std::size_t{2} : 0});
-    HEADWISE_TRY(merged);
-    HEADWISE_TRY(lse);
-    HEADWISE_TRY(rows);
+    HEADWISE_ASSIGN(auto merged, Tensor<float, 3>::create_unset(
+                                     {1, shape.Lq, shape.Hq * shape.Dv}));
+    HEADWISE_ASSIGN(auto lse,
+                    Tensor<float, 3>::create_unset({1, shape.Hq, shape.Lq}));
+    HEADWISE_ASSIGN(auto rows, Tensor<float, 4>::create_unset(
+                                   {1, shape.Hq, shape.Lq,
+                                    call_.for_backward ? std::size_t{2} : 0}));
     HEADWISE_TRY(context_attention(
         group_, all_.operation, compared_heads(shape, own, run),
-        {.output = in_heads(merged->view(), shape.Hq),
-         .lse = *lse,
+        {.output = in_heads(merged.view(), shape.Hq),
+         .lse = lse,
          .softmax_rows =
-             call_.for_backward ? rows->view() : TensorView<float, 4>()}));
-    run.merged = *std::move(merged);
-    run.result.lse = *std::move(lse);
-    run.softmax_rows = *std::move(rows);
+             call_.for_backward ? rows.view() : TensorView<float, 4>()}));
+    run.merged = std::move(merged);
+    run.result.lse = std::move(lse);
+    run.softmax_rows = std::move(rows);
     return ok();
   }
 
@@ -97,10 +95,9 @@ Result<ContextLayerRun> context_layer(Communicator& group,
                                       const ContextLayerInputs& own) {
   return or_abort(group, [&]() -> Result<ContextLayerRun> {
     group.set_step(kContextLayer, "the start");
-    const auto all =
-        checked_layer(kContextLayer, group, layer, call, own, ok());
-    HEADWISE_TRY(all);
-    return LayerRows(group, layer, call, *all).run(own);
+    HEADWISE_ASSIGN(const auto all, checked_layer(kContextLayer, group, layer,
+                                                  call, own, ok()));
+    return LayerRows(group, layer, call, all).run(own);
   });
 }
 

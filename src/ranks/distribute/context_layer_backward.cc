@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "distribute/checked_layer.h"
 #include "distribute/feature_shares.h"
@@ -44,13 +43,12 @@ class LayerRowsBackward {
   Result<MultiHeadAttentionGradients> run(
       TensorView<const float, 3> d_output) const {
     MultiHeadAttentionGradients gradients;
-    auto d_heads = through_operation(d_output, gradients);
-    HEADWISE_TRY(d_heads);
-    HEADWISE_TRY(through_rotation(*d_heads));
-    HEADWISE_TRY(through_norms(*d_heads, gradients));
-    HEADWISE_TRY(through_projections(*d_heads, gradients));
+    HEADWISE_ASSIGN(auto d_heads, through_operation(d_output, gradients));
+    HEADWISE_TRY(through_rotation(d_heads));
+    HEADWISE_TRY(through_norms(d_heads, gradients));
+    HEADWISE_TRY(through_projections(d_heads, gradients));
     group_.set_step(kContextLayerBackward, "the gradients of parameters");
-    HEADWISE_TRY(add_params(*d_heads, gradients));
+    HEADWISE_TRY(add_params(d_heads, gradients));
     return params_.w_o
                ? add_output_params(d_output, std::move(gradients))
                : Result<MultiHeadAttentionGradients>(std::move(gradients));
@@ -74,11 +72,11 @@ class LayerRowsBackward {
     }
     const AttentionShape shape = own_shape(all_, group_.rank());
     const auto value = params_.w_v ? run_.value.view() : own_.value;
-    auto d_heads = make_gradients(
-        {run_.query.extents(), run_.key.extents(), value.extents()},
-        all_.context.spec);
-    HEADWISE_TRY(d_heads);
-    AttentionGradients views = views_of(*d_heads, all_.context.spec);
+    HEADWISE_ASSIGN(auto d_heads,
+                    make_gradients({run_.query.extents(), run_.key.extents(),
+                                    value.extents()},
+                                   all_.context.spec));
+    AttentionGradients views = views_of(d_heads, all_.context.spec);
     if (group_.rank() != 0) {
       views = {.query = views.query, .key = views.key, .value = views.value};
     }
@@ -92,9 +90,9 @@ class LayerRowsBackward {
          in_heads(d_merged ? std::as_const(*d_merged).view() : d_output,
                   shape.Hq)},
         views));
-    Projected d_projected = std::move(d_heads->projected);
+    Projected d_projected = std::move(d_heads.projected);
     if (group_.rank() == 0) {
-      move_options(*std::move(d_heads), gradients);
+      move_options(std::move(d_heads), gradients);
     }
     return d_projected;
   }
@@ -103,13 +101,13 @@ class LayerRowsBackward {
     if (!config_.rotary) {
       return ok();
     }
-    const auto positions = own_positions(all_, group_.rank(), call_.positions);
-    HEADWISE_TRY(positions);
+    HEADWISE_ASSIGN(const auto positions,
+                    own_positions(all_, group_.rank(), call_.positions));
     const AttentionShape shape = own_shape(all_, group_.rank());
     return rotate_heads_back(*config_.rotary,
                              {in_heads(d_compared.query.view(), shape.Hq),
                               in_heads(d_compared.key.view(), shape.Hkv)},
-                             shape, {}, positions->views(), all_.executor());
+                             shape, {}, positions.views(), all_.executor());
   }
 
   Status through_norms(Projected& d_normed,
@@ -129,10 +127,8 @@ class LayerRowsBackward {
   Status through_norm(Of of, const HeadNormParams& params, std::size_t heads,
                       const Tensor<float, 3>& x, Tensor<float, 3>& d_y,
                       std::optional<HeadNormGradients>& of_params) const {
-    auto all_x = all_tokens_on_first(of, x);
-    HEADWISE_TRY(all_x);
-    auto all_d_y = all_tokens_on_first(of, d_y);
-    HEADWISE_TRY(all_d_y);
+    HEADWISE_ASSIGN(auto all_x, all_tokens_on_first(of, x));
+    HEADWISE_ASSIGN(auto all_d_y, all_tokens_on_first(of, d_y));
     const auto back = [&](const Tensor<float, 3>& from, Tensor<float, 3>& d,
                           TensorView<const std::int64_t, 1> offsets) {
       return work_visibly(group_, [&] {
@@ -143,7 +139,7 @@ class LayerRowsBackward {
       });
     };
     if (group_.rank() == 0) {
-      HEADWISE_TRY(assign(of_params, back(*all_x, *all_d_y, offsets(of))));
+      HEADWISE_ASSIGN(of_params, back(all_x, all_d_y, offsets(of)));
     }
     HEADWISE_TRY(back(x, d_y, {}));
     return ok();
@@ -155,17 +151,19 @@ class LayerRowsBackward {
                     "the gradients of query, key and value");
     const auto back = [&](const Linear& linear, const Tensor<float, 3>& d_y,
                           Tensor<float, 3>& d_x) -> Status {
-      return assign(d_x, work_visibly(group_, [&] {
-                      return linear.backward_input(d_y.view(), "d_output",
-                                                   all_.executor());
-                    }));
+      HEADWISE_ASSIGN(d_x, work_visibly(group_, [&] {
+                        return linear.backward_input(d_y.view(), "d_output",
+                                                     all_.executor());
+                      }));
+      return ok();
     };
     HEADWISE_TRY(back(params_.w_q, d_projected.query, gradients.query));
     HEADWISE_TRY(back(params_.w_k, d_projected.key, gradients.key));
     if (params_.w_v) {
       return back(*params_.w_v, d_projected.value, gradients.value);
     }
-    return assign(gradients.value, d_projected.value.clone());
+    HEADWISE_ASSIGN(gradients.value, d_projected.value.clone());
+    return ok();
   }
 
   Status add_params(const Projected& d_projected,
@@ -193,23 +191,22 @@ class LayerRowsBackward {
                         TensorView<const float, 3> x,
                         TensorView<const float, 3> d_y,
                         LinearGradients& to) const {
-    const auto all_x = all_tokens(of, x);
-    HEADWISE_TRY(all_x);
-    const auto all_d_y = all_tokens(of, d_y);
-    HEADWISE_TRY(all_d_y);
+    HEADWISE_ASSIGN(const auto all_x, all_tokens(of, x));
+    HEADWISE_ASSIGN(const auto all_d_y, all_tokens(of, d_y));
     const std::vector<PartRange> features =
         feature_ranges(linear.out_features(), group_.ranks());
     auto own = work_visibly(group_, [&] {
       return gradients_of_features(
-          all_x->view(), all_d_y->view(), features[group_.rank()],
+          all_x.view(), all_d_y.view(), features[group_.rank()],
           linear.has_bias(), linear.arithmetic(), offsets(of), all_.executor());
     });
     HEADWISE_TRY(own);
-    auto weight = PartGathering<2>(group_, features, 0).to_first(own->weight);
-    HEADWISE_TRY(weight);
-    auto bias = PartGathering<1>(group_, features, 0).to_first(own->bias);
-    HEADWISE_TRY(bias);
-    to = {*std::move(weight), *std::move(bias)};
+    HEADWISE_ASSIGN(
+        auto weight,
+        PartGathering<2>(group_, features, 0).to_first(own->weight));
+    HEADWISE_ASSIGN(auto bias,
+                    PartGathering<1>(group_, features, 0).to_first(own->bias));
+    to = {std::move(weight), std::move(bias)};
     return ok();
   }
 
@@ -265,10 +262,10 @@ Result<MultiHeadAttentionGradients> context_layer_backward(
     const ContextLayerRun& run, TensorView<const float, 3> d_output) {
   return or_abort(group, [&]() -> Result<MultiHeadAttentionGradients> {
     group.set_step(kContextLayerBackward, "the start");
-    const auto all = checked_layer(kContextLayerBackward, group, layer, call,
-                                   own, check_run(call, run, d_output));
-    HEADWISE_TRY(all);
-    return LayerRowsBackward(group, layer, call, *all, own, run).run(d_output);
+    HEADWISE_ASSIGN(const auto all,
+                    checked_layer(kContextLayerBackward, group, layer, call,
+                                  own, check_run(call, run, d_output)));
+    return LayerRowsBackward(group, layer, call, all, own, run).run(d_output);
   });
 }
 

@@ -54,14 +54,13 @@ Result<NewTokens> new_tokens(const ContextCache& cache,
   HEADWISE_TRY(check_shape(kContextLayerStep, "ids", {{ids.size()}}, "(B)",
                            {{sequences}}));
   for (std::size_t b = 0; b < sequences; ++b) {
-    const auto length = cache.length(ids[b]);
-    HEADWISE_TRY(length);
+    HEADWISE_ASSIGN(const auto length, cache.length(ids[b]));
     const std::size_t count =
         offsets.ragged()
             ? static_cast<std::size_t>(offsets.query(b + 1) - offsets.query(b))
             : tokens.L;
     for (std::size_t i = 0; i < count; ++i) {
-      tokens.positions.push_back(static_cast<std::int64_t>(*length + i));
+      tokens.positions.push_back(static_cast<std::int64_t>(length + i));
     }
   }
   return tokens;
@@ -71,12 +70,12 @@ Result<NewTokens> new_tokens(const ContextCache& cache,
 Result<Tensor<float, 3>> flat_rows(TensorView<const float, 3> from,
                                    const PartRange& rows) {
   const auto [B, L, features] = from.extents();
-  auto flat = Tensor<float, 3>::create_unset({1, rows.count, features});
-  HEADWISE_TRY(flat);
+  HEADWISE_ASSIGN(auto flat,
+                  Tensor<float, 3>::create_unset({1, rows.count, features}));
   for (std::size_t n = 0; n < rows.count; ++n) {
     const std::size_t row = rows.first + n;
     for (std::size_t f = 0; f < features; ++f) {
-      (*flat)(0, n, f) = from(row / L, row % L, f);
+      flat(0, n, f) = from(row / L, row % L, f);
     }
   }
   return flat;
@@ -104,17 +103,15 @@ class LayerStep {
                                std::span<const SequenceId> ids,
                                const ContextLayerInputs& tokens) const {
     group_.set_step(kContextLayerStep, "projections");
-    auto own = work_visibly(group_, [&] { return project(tokens); });
-    HEADWISE_TRY(own);
+    HEADWISE_ASSIGN(auto own,
+                    work_visibly(group_, [&] { return project(tokens); }));
     const AttentionShape shape =
         shape_of(layer_.config(), 1, tokens_.rows(), tokens_.rows());
-    auto all = all_heads(*own, shape);
-    HEADWISE_TRY(all);
-    auto merged = Tensor<float, 3>::create_unset(
-        {1, tokens_.rows(), shape.Hq * shape.Dv});
-    HEADWISE_TRY(merged);
-    HEADWISE_TRY(attend(cache, ids, shape, *all, *merged));
-    return output_of(*std::move(merged));
+    HEADWISE_ASSIGN(auto all, all_heads(own, shape));
+    HEADWISE_ASSIGN(auto merged, Tensor<float, 3>::create_unset(
+                                     {1, tokens_.rows(), shape.Hq * shape.Dv}));
+    HEADWISE_TRY(attend(cache, ids, shape, all, merged));
+    return output_of(std::move(merged));
   }
 
  private:
@@ -131,16 +128,16 @@ class LayerStep {
     const ContextLayerInputs rows = {*query, *key, *value};
     const TensorView<const std::int64_t, 2> positions(
         tokens_.positions.data() + own_rows().first, {1, own_rows().count});
-    auto run = project_rows(
-        layer_,
-        shape_of(layer_.config(), 1, own_rows().count, own_rows().count), rows,
-        {positions, positions}, executor_);
-    HEADWISE_TRY(run);
+    HEADWISE_ASSIGN(auto run,
+                    project_rows(layer_,
+                                 shape_of(layer_.config(), 1, own_rows().count,
+                                          own_rows().count),
+                                 rows, {positions, positions}, executor_));
     const bool normed = layer_.config().qk_norm.has_value();
     return Projected{
-        std::move(normed ? run->normed_query : run->query),
-        std::move(normed ? run->normed_key : run->key),
-        layer_.params()->w_v ? std::move(run->value) : std::move(*value)};
+        std::move(normed ? run.normed_query : run.query),
+        std::move(normed ? run.normed_key : run.key),
+        layer_.params()->w_v ? std::move(run.value) : std::move(*value)};
   }
 
   // Those of all ranks.
@@ -151,21 +148,18 @@ class LayerStep {
     const auto gather = [&](const Tensor<float, 3>& rows) {
       return tokens.to_all(rows.view());
     };
-    auto query = gather(own.query);
-    HEADWISE_TRY(query);
-    auto key = gather(own.key);
-    HEADWISE_TRY(key);
-    auto value = gather(own.value);
-    HEADWISE_TRY(value);
-    return Projected{*std::move(query), *std::move(key), *std::move(value)};
+    HEADWISE_ASSIGN(auto query, gather(own.query));
+    HEADWISE_ASSIGN(auto key, gather(own.key));
+    HEADWISE_ASSIGN(auto value, gather(own.value));
+    return Projected{std::move(query), std::move(key), std::move(value)};
   }
 
   Status attend(ContextCache& cache, std::span<const SequenceId> ids,
                 const AttentionShape& shape, const Projected& all,
                 Tensor<float, 3>& merged) const {
     const MultiHeadAttentionConfig& config = layer_.config();
-    const auto kv_groups = HeadGroups::create(config.kv_group_sizes);
-    HEADWISE_TRY(kv_groups);
+    HEADWISE_ASSIGN(const auto kv_groups,
+                    HeadGroups::create(config.kv_group_sizes));
     AttentionOptions options = options_;
     options.dropout.p = options.dropout.p.value_or(config.dropout);
     options.arithmetic = config.arithmetic;
@@ -179,7 +173,7 @@ class LayerStep {
         group_, ids, heads(all.query.view(), shape.Hq),
         heads(all.key.view(), shape.Hkv), heads(all.value.view(), shape.Hkv),
         heads(merged.view(), shape.Hq), options,
-        internal::operation_options_of(config, *layer_.params(), *kv_groups),
+        internal::operation_options_of(config, *layer_.params(), kv_groups),
         options_.offsets.ragged() ? options_.offsets.query
                                   : TensorView<const std::int64_t, 1>());
   }
@@ -194,10 +188,9 @@ class LayerStep {
             "merged", executor_);
       });
       HEADWISE_TRY(own);
-      auto all =
-          RowGathering(group_, 1, tokens_.rows(), shards_).to_all(own->view());
-      HEADWISE_TRY(all);
-      merged = *std::move(all);
+      HEADWISE_ASSIGN(
+          merged,
+          RowGathering(group_, 1, tokens_.rows(), shards_).to_all(own->view()));
     }
     const Extents<3> extents = {tokens_.B, tokens_.L, merged.extent(2)};
     return std::move(merged).with_extents(extents);

@@ -27,21 +27,21 @@ Result<ContextPart> part_of_step(const WholeStep& whole, std::size_t n,
   part.kv_heads = heads.key;
   part.queries = {0, place.Lq};
   part.keys = keys;
-  auto cut = internal::options_of_part(
-      shape, whole.options, whole.operation_options, part, kContextCache);
-  HEADWISE_TRY(cut);
-  cut->operation_options.key_part = key_part;
-  auto spec = AttentionSpec::create({.B = 1,
-                                     .Hq = heads.query.count,
-                                     .Hkv = heads.key.count,
-                                     .Lq = place.Lq,
-                                     .Lkv = keys.count,
-                                     .D = shape.D,
-                                     .Dv = shape.Dv},
-                                    cut->options, cut->operation_options,
-                                    kContextCache);
-  HEADWISE_TRY(spec);
-  return ContextPart{*std::move(cut), *std::move(spec)};
+  HEADWISE_ASSIGN(auto cut, internal::options_of_part(shape, whole.options,
+                                                      whole.operation_options,
+                                                      part, kContextCache));
+  cut.operation_options.key_part = key_part;
+  HEADWISE_ASSIGN(
+      auto spec,
+      AttentionSpec::create({.B = 1,
+                             .Hq = heads.query.count,
+                             .Hkv = heads.key.count,
+                             .Lq = place.Lq,
+                             .Lkv = keys.count,
+                             .D = shape.D,
+                             .Dv = shape.Dv},
+                            cut.options, cut.operation_options, kContextCache));
+  return ContextPart{std::move(cut), std::move(spec)};
 }
 
 std::vector<ContextLink> links_of(const AttentionSpec& spec, std::size_t n,

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "attention/check_parts.h"
-#include "base/assign.h"
 #include "decode/decode_part.h"
 #include "distribute/append_tokens.h"
 #include "distribute/call_digest.h"
@@ -24,10 +23,9 @@ class TravellingRows {
  public:
   static Result<TravellingRows> create(const AttentionSpec& spec) {
     const AttentionShape& shape = spec.shape;
-    auto numbers =
-        Tensor<float, 1>::create_unset({shape.Lq * shape.Hq * (shape.Dv + 2)});
-    HEADWISE_TRY(numbers);
-    return TravellingRows(*std::move(numbers));
+    HEADWISE_ASSIGN(auto numbers, Tensor<float, 1>::create_unset(
+                                      {shape.Lq * shape.Hq * (shape.Dv + 2)}));
+    return TravellingRows(std::move(numbers));
   }
 
   AttentionState state(const AttentionShape& shape) {
@@ -109,22 +107,21 @@ class StepRun {
 
   Status begin(std::vector<Job>& jobs, std::size_t n) {
     Job& job = jobs[n];
-    HEADWISE_TRY(assign(job.part,
-                        part_of_step(whole_, job.task.n, heads_[job.task.group],
-                                     job.task.link.keys, job.task.part)));
+    HEADWISE_ASSIGN(job.part,
+                    part_of_step(whole_, job.task.n, heads_[job.task.group],
+                                 job.task.link.keys, job.task.part));
     if (job.task.part == KeyPart::all) {
       return ok();
     }
     if (!has_first_keys(job.task.part) && job.task.previous == state_.rank) {
       return ok();  // they are here, or will be
     }
-    HEADWISE_TRY(assign(job.rows, TravellingRows::create(job.part->spec)));
+    HEADWISE_ASSIGN(job.rows, TravellingRows::create(job.part->spec));
     if (has_first_keys(job.task.part)) {
       return ok();
     }
-    auto started = group_.start_receive(job.rows->bytes(), job.task.previous);
-    HEADWISE_TRY(started);
-    job.arriving = *started;
+    HEADWISE_ASSIGN(job.arriving,
+                    group_.start_receive(job.rows->bytes(), job.task.previous));
     return ok();
   }
 
@@ -142,9 +139,9 @@ class StepRun {
       outputs.state = job.rows->state(spec.shape);
     }
     if (has_last_keys(task.part)) {
-      HEADWISE_TRY(assign(
-          job.output, Tensor<T, 4>::create_unset(
-                          {1, spec.shape.Lq, spec.shape.Hq, spec.shape.Dv})));
+      HEADWISE_ASSIGN(job.output,
+                      Tensor<T, 4>::create_unset(
+                          {1, spec.shape.Lq, spec.shape.Hq, spec.shape.Dv}));
       outputs.output = job.output;
     }
     HEADWISE_TRY(attend(task, spec, outputs));
@@ -161,7 +158,7 @@ class StepRun {
     const std::size_t bytes = part.workspace_bytes(spec);
     if (!state_.workspace || state_.workspace->bytes() < bytes) {
       state_.workspace.reset();
-      HEADWISE_TRY(assign(state_.workspace, Workspace::create(bytes)));
+      HEADWISE_ASSIGN(state_.workspace, Workspace::create(bytes));
     }
     const auto query = part_along(
         2, step_.rows(step_.query, task.n, {0, spec.shape.Lq}), heads.query);
@@ -190,9 +187,9 @@ class StepRun {
       HEADWISE_TRY(finish_send());
     }
     sent_.push_back({job.task.depth, *std::move(job.rows), {}});
-    auto started = group_.start_send(sent_.back().rows.bytes(), job.task.next);
-    HEADWISE_TRY(started);
-    sent_.back().leaving = *started;
+    HEADWISE_ASSIGN(auto started, group_.start_send(sent_.back().rows.bytes(),
+                                                    job.task.next));
+    sent_.back().leaving = started;
     return ok();
   }
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/shape.h"
@@ -79,8 +78,9 @@ class RankRows {
     heads_ = heads;
     D_ = shape.D;
     Dv_ = shape.Dv;
-    return assign(memory_,
-                  Tensor<std::byte, 2>::create_unset_in(std::move(old), bytes));
+    HEADWISE_ASSIGN(
+        memory_, Tensor<std::byte, 2>::create_unset_in(std::move(old), bytes));
+    return ok();
   }
 
   std::size_t heads_ = 0;

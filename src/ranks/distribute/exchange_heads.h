@@ -95,9 +95,8 @@ class HeadExchange {
     Extents<4> extents = {1, 1, 1, last};
     extents[axes_.rows] = rows_of_rank(shards_, tokens);
     extents[axes_.heads] = heads_[heads].count;
-    auto message = Tensor<T, 4>::create_unset(extents);
-    HEADWISE_TRY(message);
-    messages.push_back(*std::move(message));
+    HEADWISE_ASSIGN(auto message, Tensor<T, 4>::create_unset(extents));
+    messages.push_back(std::move(message));
     return ok();
   }
 

@@ -26,14 +26,14 @@ Result<LinearGradients> gradients_of_features(
     const PartRange& features, bool with_bias, Arithmetic arithmetic,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) {
   const auto sequences = projection_terms(x, d_y, offsets);
-  auto weight = projection_weight_gradient(sequences, x.extent(2),
-                                           {features.first, features.count},
-                                           arithmetic, executor);
-  HEADWISE_TRY(weight);
-  auto bias = projection_bias_gradient(
-      sequences, {features.first, with_bias ? features.count : 0});
-  HEADWISE_TRY(bias);
-  return LinearGradients{*std::move(weight), *std::move(bias)};
+  HEADWISE_ASSIGN(auto weight,
+                  projection_weight_gradient(sequences, x.extent(2),
+                                             {features.first, features.count},
+                                             arithmetic, executor));
+  HEADWISE_ASSIGN(auto bias, projection_bias_gradient(
+                                 sequences, {features.first,
+                                             with_bias ? features.count : 0}));
+  return LinearGradients{std::move(weight), std::move(bias)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

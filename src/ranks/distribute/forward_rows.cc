@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "attention/call_part.h"
-#include "base/assign.h"
 #include "headwise/attention/forward.h"
 #include "headwise/base/half.h"
 
@@ -26,15 +25,15 @@ Status ForwardRows<T>::make_state() {
   const auto [one, rows, Hq, D] = query_.extents();
   state_.softmax_rows = outputs_.softmax_rows;
   if (state_.softmax_rows.data() == nullptr) {
-    HEADWISE_TRY(assign(softmax_rows_,
-                        Tensor<float, 4>::create_unset({one, Hq, rows, 2})));
+    HEADWISE_ASSIGN(softmax_rows_,
+                    Tensor<float, 4>::create_unset({one, Hq, rows, 2}));
     state_.softmax_rows = softmax_rows_;
   }
   if constexpr (std::is_same_v<T, float>) {
     state_.context = outputs_.output;
   } else {
-    HEADWISE_TRY(assign(context_, Tensor<float, 4>::create_unset(
-                                      {one, rows, Hq, whole_.shape.Dv})));
+    HEADWISE_ASSIGN(context_, Tensor<float, 4>::create_unset(
+                                  {one, rows, Hq, whole_.shape.Dv}));
     state_.context = context_;
   }
   return ok();
@@ -43,8 +42,7 @@ Status ForwardRows<T>::make_state() {
 template <class T>
 Status ForwardRows<T>::attend(const Shard& queries, const PartRange& keys,
                               const KeyViews<const T>& rows, KeyPart key_part) {
-  const auto cut = whole_.of(queries, keys, key_part);
-  HEADWISE_TRY(cut);
+  HEADWISE_ASSIGN(const auto cut, whole_.of(queries, keys, key_part));
   const PartRange own = {queries.row, queries.tokens.count};
   AttentionOutputsOf<T> outputs;
   if (key_part == KeyPart::all || key_part == KeyPart::last) {
@@ -57,7 +55,7 @@ Status ForwardRows<T>::attend(const Shard& queries, const PartRange& keys,
                      part_along(1, state_.context, own)};
   }
   return attention(part_along(1, query_, own), rows.key, rows.value, outputs,
-                   cut->options, cut->operation_options);
+                   cut.options, cut.operation_options);
 }
 
 template <class T>

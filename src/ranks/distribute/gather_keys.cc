@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "distribute/or_abort.h"
 #include "headwise/base/half.h"
 
@@ -63,20 +62,19 @@ class KeyGathering {
  private:
   static Status make(const AttentionShape& shape, std::size_t count,
                      KeyRows<T>& rows) {
-    return assign(rows, KeyRows<T>::create(shape, count));
+    HEADWISE_ASSIGN(rows, KeyRows<T>::create(shape, count));
+    return ok();
   }
 
   Status start(std::size_t n, Step<T>& step) {
     const std::size_t ranks = group_.ranks();
     step.from = (group_.rank() + ranks - n) % ranks;
-    const auto receive =
-        group_.start_receive(step.rows.bytes(rows_[step.from]), step.from);
-    HEADWISE_TRY(receive);
-    step.receive = *receive;
-    const auto send = group_.start_send(own_.bytes(rows_[group_.rank()]),
-                                        (group_.rank() + n) % ranks);
-    HEADWISE_TRY(send);
-    step.send = *send;
+    HEADWISE_ASSIGN(
+        step.receive,
+        group_.start_receive(step.rows.bytes(rows_[step.from]), step.from));
+    HEADWISE_ASSIGN(step.send,
+                    group_.start_send(own_.bytes(rows_[group_.rank()]),
+                                      (group_.rank() + n) % ranks));
     return ok();
   }
 

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/assign.h"
 #include "distribute/copy_rows.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -28,12 +27,11 @@ class PartGathering {
 
   // The whole tensor on every rank. Errors: rank_failure, out_of_memory.
   Result<Tensor<float, Rank>> to_all(const Tensor<float, Rank>& own) const {
-    auto received = make_parts(own);
-    HEADWISE_TRY(received);
+    HEADWISE_ASSIGN(auto received, make_parts(own));
     const std::vector<std::span<const std::byte>> out(
         group_.ranks(), bytes_of(own.data(), own.size()));
-    HEADWISE_TRY(group_.exchange(out, writable_bytes_of(*received)));
-    return joined(own, *received);
+    HEADWISE_TRY(group_.exchange(out, writable_bytes_of(received)));
+    return joined(own, received);
   }
 
   // The same on rank 0, which has a part of every tensor that there is; on the
@@ -42,7 +40,7 @@ class PartGathering {
     std::vector<Tensor<float, Rank>> received;
     const bool first = group_.rank() == 0;
     if (first && own.size() != 0) {
-      HEADWISE_TRY(assign(received, make_parts(own)));
+      HEADWISE_ASSIGN(received, make_parts(own));
     } else if (first) {
       received.resize(group_.ranks());
     }
@@ -64,10 +62,9 @@ class PartGathering {
       const Tensor<float, Rank>& own) const {
     std::vector<Tensor<float, Rank>> parts;
     for (const internal::PartRange& part : parts_) {
-      auto made =
-          Tensor<float, Rank>::create_unset(with_count(own, part.count));
-      HEADWISE_TRY(made);
-      parts.push_back(*std::move(made));
+      HEADWISE_ASSIGN(auto made, Tensor<float, Rank>::create_unset(
+                                     with_count(own, part.count)));
+      parts.push_back(std::move(made));
     }
     return parts;
   }
@@ -76,8 +73,8 @@ class PartGathering {
       const Tensor<float, Rank>& own,
       const std::vector<Tensor<float, Rank>>& parts) const {
     const std::size_t count = parts_.back().first + parts_.back().count;
-    auto whole = Tensor<float, Rank>::create_unset(with_count(own, count));
-    HEADWISE_TRY(whole);
+    HEADWISE_ASSIGN(auto whole,
+                    Tensor<float, Rank>::create_unset(with_count(own, count)));
     const auto axis =
         own.extents().begin() + static_cast<std::ptrdiff_t>(axis_);
     const std::size_t outer = std::accumulate(
@@ -88,7 +85,7 @@ class PartGathering {
       const std::size_t length = parts_[r].count * inner;
       for (std::size_t n = 0; length != 0 && n < outer; ++n) {
         std::copy_n(parts[r].data() + n * length, length,
-                    whole->data() + (n * count + parts_[r].first) * inner);
+                    whole.data() + (n * count + parts_[r].first) * inner);
       }
     }
     return whole;

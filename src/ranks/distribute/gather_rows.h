@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/assign.h"
 #include "distribute/copy_rows.h"
 #include "distribute/shards.h"
 #include "headwise/base/result.h"
@@ -26,25 +25,22 @@ class RowGathering {
 
   // On every rank.
   Result<Tensor<float, 3>> to_all(TensorView<const float, 3> own) const {
-    const auto sent = in_one_piece(own);
-    HEADWISE_TRY(sent);
-    auto received = make_parts(own.extent(2));
-    HEADWISE_TRY(received);
+    HEADWISE_ASSIGN(const auto sent, in_one_piece(own));
+    HEADWISE_ASSIGN(auto received, make_parts(own.extent(2)));
     const std::vector<std::span<const std::byte>> out(
-        group_.ranks(), bytes_of(sent->data(), sent->size()));
-    HEADWISE_TRY(group_.exchange(out, writable_bytes_of(*received)));
-    return joined(own.extent(2), *received);
+        group_.ranks(), bytes_of(sent.data(), sent.size()));
+    HEADWISE_TRY(group_.exchange(out, writable_bytes_of(received)));
+    return joined(own.extent(2), received);
   }
 
   // On rank 0; on the others nothing.
   Result<Tensor<float, 3>> to_first(TensorView<const float, 3> own) const {
-    const auto sent = in_one_piece(own);
-    HEADWISE_TRY(sent);
+    HEADWISE_ASSIGN(const auto sent, in_one_piece(own));
     Parts received;
     if (group_.rank() == 0) {
-      HEADWISE_TRY(assign(received, make_parts(own.extent(2))));
+      HEADWISE_ASSIGN(received, make_parts(own.extent(2)));
     }
-    HEADWISE_TRY(group_.gather(bytes_of(sent->data(), sent->size()),
+    HEADWISE_TRY(group_.gather(bytes_of(sent.data(), sent.size()),
                                writable_bytes_of(received), 0));
     return group_.rank() == 0 ? joined(own.extent(2), received)
                               : Tensor<float, 3>();
@@ -58,30 +54,28 @@ class RowGathering {
   }
 
   static Result<Tensor<float, 4>> in_one_piece(TensorView<const float, 3> own) {
-    auto rows = make(own.extent(1), own.extent(2));
-    HEADWISE_TRY(rows);
+    HEADWISE_ASSIGN(auto rows, make(own.extent(1), own.extent(2)));
     copy_rows<float>({own.data(),
-                      rows->extents(),
+                      rows.extents(),
                       {own.stride(0), own.stride(1), 0, own.stride(2)}},
-                     *rows);
+                     rows);
     return rows;
   }
 
   Result<Parts> make_parts(std::size_t features) const {
     Parts parts;
     for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
-      auto part = make(rows_of_rank(shards_, rank), features);
-      HEADWISE_TRY(part);
-      parts.push_back(*std::move(part));
+      HEADWISE_ASSIGN(auto part, make(rows_of_rank(shards_, rank), features));
+      parts.push_back(std::move(part));
     }
     return parts;
   }
 
   Result<Tensor<float, 3>> joined(std::size_t features,
                                   const Parts& parts) const {
-    auto whole = Tensor<float, 3>::create_unset({B_, L_, features});
-    HEADWISE_TRY(whole);
-    float* to = whole->data();
+    HEADWISE_ASSIGN(auto whole,
+                    Tensor<float, 3>::create_unset({B_, L_, features}));
+    float* to = whole.data();
     for (const Shard& shard : shards_) {
       to = std::copy_n(parts[shard.rank].data() + shard.row * features,
                        shard.tokens.count * features, to);

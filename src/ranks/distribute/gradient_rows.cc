@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "attention/call_part.h"
-#include "base/assign.h"
 #include "headwise/attention/backward.h"
 #include "headwise/base/half.h"
 
@@ -27,7 +26,7 @@ Result<TensorView<float, 4>> sums_of(TensorView<T, 4> gradient,
       return gradient;
     }
   }
-  HEADWISE_TRY(assign(memory, Tensor<float, 4>::create_unset(extents)));
+  HEADWISE_ASSIGN(memory, Tensor<float, 4>::create_unset(extents));
   return memory.view();
 }
 
@@ -56,17 +55,17 @@ Result<GradientRows<T>> GradientRows<T>::create(
     const WholeOptions& whole, const BackwardInputsOf<T>& own,
     const AttentionGradientsOf<T>& gradients, const RowShares& rows) {
   GradientRows made(whole, own, gradients, rows);
-  const auto query =
-      sums_of(gradients.query, own.query.extents(), made.memory_[0]);
-  HEADWISE_TRY(query);
-  const auto key = sums_of(gradients.key, own.key.extents(), made.memory_[1]);
-  HEADWISE_TRY(key);
-  const auto value =
-      sums_of(gradients.value, own.value.extents(), made.memory_[2]);
-  HEADWISE_TRY(value);
-  made.query_sums_ = *query;
-  made.key_sums_ = *key;
-  made.value_sums_ = *value;
+  HEADWISE_ASSIGN(
+      const auto query,
+      sums_of(gradients.query, own.query.extents(), made.memory_[0]));
+  HEADWISE_ASSIGN(const auto key,
+                  sums_of(gradients.key, own.key.extents(), made.memory_[1]));
+  HEADWISE_ASSIGN(
+      const auto value,
+      sums_of(gradients.value, own.value.extents(), made.memory_[2]));
+  made.query_sums_ = query;
+  made.key_sums_ = key;
+  made.value_sums_ = value;
   return made;
 }
 
@@ -74,8 +73,7 @@ template <class T>
 Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
                                   const KeyViews<const T>& rows,
                                   KeyPart key_part) {
-  const auto cut = whole_.of(queries, keys, key_part);
-  HEADWISE_TRY(cut);
+  HEADWISE_ASSIGN(const auto cut, whole_.of(queries, keys, key_part));
   AttentionGradientsOf<T> gradients;
   const PartRange own = {queries.row, queries.tokens.count};
   if (key_part == KeyPart::all || key_part == KeyPart::last) {
@@ -93,7 +91,7 @@ Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
        .output = rows_of_shard(own_.output, queries),
        .softmax_rows = part_along(2, own_.softmax_rows, own),
        .d_output = rows_of_shard(own_.d_output, queries)},
-      gradients, cut->options, cut->operation_options);
+      gradients, cut.options, cut.operation_options);
 }
 
 template <class T>
@@ -111,10 +109,10 @@ Status GradientRows<T>::take_queries(const Shard& keys,
   CallPart part = whole_.part(keys.sequence, queries, keys.tokens);
   part.heads = turn.heads;
   part.kv_heads = turn.kv_heads;
-  auto cut =
-      WholeOptions{whole_.shape, whole_.options, options_of_keys_}.of(part);
-  HEADWISE_TRY(cut);
-  cut->operation_options.query_part = query_part;
+  HEADWISE_ASSIGN(
+      auto cut,
+      WholeOptions{whole_.shape, whole_.options, options_of_keys_}.of(part));
+  cut.operation_options.query_part = query_part;
   const auto own = [&](auto view) {
     return part_along(2, rows_of_shard(view, keys), turn.kv_heads);
   };
@@ -133,7 +131,7 @@ Status GradientRows<T>::take_queries(const Shard& keys,
                              .output = rows.output,
                              .softmax_rows = rows.softmax_rows,
                              .d_output = rows.d_output},
-                            gradients, cut->options, cut->operation_options);
+                            gradients, cut.options, cut.operation_options);
 }
 
 template <class T>

@@ -91,33 +91,31 @@ class GradientRun {
              const AttentionGradientsOf<T>& gradients) {
     const std::size_t rank = group_.rank();
     group_.set_step(call_.operation, "exchanging tokens for heads");
-    const auto inputs = exchange_for_heads<T>(exchanges_, call_.spec.shape,
-                                              call_.heads.query[rank].count,
-                                              call_.heads.key[rank].count, own);
-    HEADWISE_TRY(inputs);
-    auto of_heads = make_gradients<T>(call_, rank, wanted_);
-    HEADWISE_TRY(of_heads);
+    HEADWISE_ASSIGN(const auto inputs,
+                    exchange_for_heads<T>(exchanges_, call_.spec.shape,
+                                          call_.heads.query[rank].count,
+                                          call_.heads.key[rank].count, own));
+    HEADWISE_ASSIGN(auto of_heads, make_gradients<T>(call_, rank, wanted_));
     if (call_.heads.query[rank].count != 0) {
-      const auto cut = call_.whole.of(call_.part_of(rank), call_.operation);
-      HEADWISE_TRY(cut);
+      HEADWISE_ASSIGN(const auto cut,
+                      call_.whole.of(call_.part_of(rank), call_.operation));
       HEADWISE_TRY(group_.busy_with([&] {
-        return attention_backward(inputs->views(), of_heads->views(),
-                                  cut->options, cut->operation_options);
+        return attention_backward(inputs.views(), of_heads.views(), cut.options,
+                                  cut.operation_options);
       }));
     }
     if (call_.heads_share_bias() && wanted_.by_any(kBias)) {
-      HEADWISE_TRY(shared_bias(*inputs, gradients.bias));
+      HEADWISE_TRY(shared_bias(inputs, gradients.bias));
     }
     group_.set_step(call_.operation, "exchanging gradients");
-    HEADWISE_TRY(to_tokens(*of_heads, gradients));
-    return share(*of_heads, gradients);
+    HEADWISE_TRY(to_tokens(of_heads, gradients));
+    return share(of_heads, gradients);
   }
 
  private:
   Status shared_bias(const HeadTensors<T>& inputs,
                      const TensorView<float, 4>& whole) {
-    auto sums = relay_bias_gradient<T>(group_, call_, inputs);
-    HEADWISE_TRY(sums);
+    HEADWISE_ASSIGN(auto sums, relay_bias_gradient<T>(group_, call_, inputs));
     // All of it comes from the last rank with heads.
     std::vector<PartRange> owners(group_.ranks());
     std::size_t last = group_.ranks() - 1;
@@ -126,7 +124,7 @@ class GradientRun {
     }
     owners[last] = {0, 1};
     const Tensor<float, 4> part =
-        group_.rank() == last ? *std::move(sums) : Tensor<float, 4>();
+        group_.rank() == last ? std::move(sums) : Tensor<float, 4>();
     return share_one(kBias, owners, 1, part, whole);
   }
 
@@ -184,11 +182,10 @@ template <class T>
 Status gradients_by_heads(Communicator& group, const CallByHeads& call,
                           const BackwardInputsOf<T>& own,
                           const AttentionGradientsOf<T>& gradients) {
-  const auto wanted = WantedByRanks::ask(group, given(gradients));
-  HEADWISE_TRY(wanted);
-  return wanted->any()
-             ? GradientRun<T>(group, call, *wanted).run(own, gradients)
-             : ok();
+  HEADWISE_ASSIGN(const auto wanted,
+                  WantedByRanks::ask(group, given(gradients)));
+  return wanted.any() ? GradientRun<T>(group, call, wanted).run(own, gradients)
+                      : ok();
 }
 
 #define HEADWISE_GRADIENTS_BY_HEADS(T)                                  \

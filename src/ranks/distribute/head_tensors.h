@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/assign.h"
 #include "distribute/exchange_heads.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
@@ -62,7 +61,8 @@ struct HeadTensors : HeadInputs<T> {
 
 template <class T, std::size_t Rank>
 Status make_unset(const Extents<Rank>& extents, Tensor<T, Rank>& tensor) {
-  return assign(tensor, Tensor<T, Rank>::create_unset(extents));
+  HEADWISE_ASSIGN(tensor, Tensor<T, Rank>::create_unset(extents));
+  return ok();
 }
 
 template <class Exchange, class View, class T>

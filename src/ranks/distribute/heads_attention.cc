@@ -20,17 +20,16 @@ template <class T>
 Result<CheckedHeads> checked_heads_forward(
     const Communicator& group, const HeadsCall& call,
     const AttentionInputsOf<T>& own, const AttentionOutputsOf<T>& outputs) {
-  auto all = checked_heads(kHeadsAttention, call, group.ranks());
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(auto all,
+                  checked_heads(kHeadsAttention, call, group.ranks()));
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_rank_tensors(kHeadsAttention, all->spec.shape, all->shards,
+  HEADWISE_TRY(check_rank_tensors(kHeadsAttention, all.spec.shape, all.shards,
                                   rank, own, outputs));
-  HEADWISE_TRY(check_pairs(kHeadsAttention, "attn_weights", *all, rank,
+  HEADWISE_TRY(check_pairs(kHeadsAttention, "attn_weights", all, rank,
                            outputs.attn_weights,
-                           all->spec.attn_weights != AttnWeights::none));
-  HEADWISE_TRY(check_pairs(kHeadsAttention, "scores", *all, rank,
-                           outputs.scores,
-                           all->spec.scores != ScoresStage::none));
+                           all.spec.attn_weights != AttnWeights::none));
+  HEADWISE_TRY(check_pairs(kHeadsAttention, "scores", all, rank, outputs.scores,
+                           all.spec.scores != ScoresStage::none));
   return all;
 }
 
@@ -82,22 +81,22 @@ class ForwardRun {
     HEADWISE_TRY(make_outputs(shape, Hq, whole));
     group_.set_step(kHeadsAttention, "exchanging queries, keys and values");
     HEADWISE_TRY(exchange_inputs<T>(exchanges_, shape, Hq, Hkv, own, whole));
-    const auto wanted =
+    HEADWISE_ASSIGN(
+        const auto wanted,
         Wanted<2>::ask(group_, {outputs.lse.data() != nullptr,
-                                outputs.softmax_rows.data() != nullptr});
-    HEADWISE_TRY(wanted);
+                                outputs.softmax_rows.data() != nullptr}));
     if (Hq != 0) {
       HEADWISE_TRY(group_.busy_with(
-          [&] { return attend_by_heads(*wanted, whole, outputs); }));
+          [&] { return attend_by_heads(wanted, whole, outputs); }));
     }
     group_.set_step(kHeadsAttention, "exchanging outputs");
     HEADWISE_TRY(
         exchanges_.queries<T>().to_tokens(whole.output, outputs.output));
     const auto rows = exchanges_.queries<float>(kHeadsFirst);
-    if (wanted->by_any(kLse)) {
+    if (wanted.by_any(kLse)) {
       HEADWISE_TRY(rows.to_tokens(whole.lse, with_last_axis(outputs.lse)));
     }
-    return wanted->by_any(kSoftmaxRows)
+    return wanted.by_any(kSoftmaxRows)
                ? rows.to_tokens(whole.softmax_rows, outputs.softmax_rows)
                : ok();
   }
@@ -108,10 +107,10 @@ class ForwardRun {
     CallPart part = internal::whole_call(all_.spec.shape);
     part.heads = all_.heads.query[group_.rank()];
     part.kv_heads = all_.heads.key[group_.rank()];
-    const auto cut = internal::options_of_part(all_.spec.shape, call_.options,
-                                               call_.operation_options, part,
-                                               kHeadsAttention);
-    HEADWISE_TRY(cut);
+    HEADWISE_ASSIGN(const auto cut,
+                    internal::options_of_part(all_.spec.shape, call_.options,
+                                              call_.operation_options, part,
+                                              kHeadsAttention));
     AttentionOutputsOf<T> outputs = {.output = whole.output.view(),
                                      .attn_weights = own.attn_weights,
                                      .scores = own.scores};
@@ -124,8 +123,8 @@ class ForwardRun {
     }
     return attention(TensorView<const T, 4>(whole.query),
                      TensorView<const T, 4>(whole.key),
-                     TensorView<const T, 4>(whole.value), outputs, cut->options,
-                     cut->operation_options);
+                     TensorView<const T, 4>(whole.value), outputs, cut.options,
+                     cut.operation_options);
   }
 
   Communicator& group_;

@@ -26,16 +26,15 @@ template <class T>
 Result<CheckedHeads> checked_heads_backward(
     const Communicator& group, const HeadsCall& call,
     const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
-  auto all = checked_heads(kHeadsBackward, call, group.ranks());
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(auto all, checked_heads(kHeadsBackward, call, group.ranks()));
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_backward_tensors(kHeadsBackward, all->spec, all->shards,
+  HEADWISE_TRY(check_backward_tensors(kHeadsBackward, all.spec, all.shards,
                                       rank, own, gradients));
   if (own.d_attn_weights.data() != nullptr) {
-    HEADWISE_TRY(check_pairs(kHeadsBackward, "d_attn_weights", *all, rank,
+    HEADWISE_TRY(check_pairs(kHeadsBackward, "d_attn_weights", all, rank,
                              own.d_attn_weights,
-                             all->spec.attn_weights != AttnWeights::none));
-    HEADWISE_TRY(check_shared_bias(all->spec));
+                             all.spec.attn_weights != AttnWeights::none));
+    HEADWISE_TRY(check_shared_bias(all.spec));
   }
   return all;
 }

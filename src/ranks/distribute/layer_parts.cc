@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "distribute/feature_shares.h"
@@ -81,28 +80,26 @@ Result<Linear> packed_as(const Linear& whole, Linear part) {
 
 // The output features `rows`.
 Result<Linear> linear_rows(const Linear& linear, const PartRange& rows) {
-  auto weight = copy_of(part_along(0, linear.weight(), rows));
-  HEADWISE_TRY(weight);
+  HEADWISE_ASSIGN(auto weight, copy_of(part_along(0, linear.weight(), rows)));
   Tensor<float, 1> bias;
   if (linear.has_bias()) {
-    HEADWISE_TRY(assign(bias, copy_of(part_along(0, linear.bias(), rows))));
+    HEADWISE_ASSIGN(bias, copy_of(part_along(0, linear.bias(), rows)));
   }
-  auto part = Linear::from_params(*std::move(weight), std::move(bias));
-  HEADWISE_TRY(part);
-  return packed_as(linear, *std::move(part));
+  HEADWISE_ASSIGN(auto part,
+                  Linear::from_params(std::move(weight), std::move(bias)));
+  return packed_as(linear, std::move(part));
 }
 
 // The input features `columns`, as the projection of the gradients.
 Result<Linear> columns_of(const Linear& linear, const PartRange& columns) {
   const TensorView<const float, 2> some =
       part_along(1, linear.weight(), columns);
-  auto turned = copy_of(
-      TensorView<const float, 2>(some.data(), {some.extent(1), some.extent(0)},
-                                 {some.stride(1), some.stride(0)}));
-  HEADWISE_TRY(turned);
-  auto part = Linear::from_params(*std::move(turned));
-  HEADWISE_TRY(part);
-  return packed_as(linear, *std::move(part));
+  HEADWISE_ASSIGN(auto turned,
+                  copy_of(TensorView<const float, 2>(
+                      some.data(), {some.extent(1), some.extent(0)},
+                      {some.stride(1), some.stride(0)})));
+  HEADWISE_ASSIGN(auto part, Linear::from_params(std::move(turned)));
+  return packed_as(linear, std::move(part));
 }
 
 using OptionalLinear = std::optional<Linear>;
@@ -114,9 +111,8 @@ Result<OptionalLinear> optional_part(const OptionalLinear& linear,
   if (!linear) {
     return OptionalLinear();
   }
-  auto made = part(*linear, range);
-  HEADWISE_TRY(made);
-  return OptionalLinear(*std::move(made));
+  HEADWISE_ASSIGN(auto made, part(*linear, range));
+  return OptionalLinear(std::move(made));
 }
 
 template <std::size_t Rank>
@@ -125,9 +121,8 @@ Result<std::optional<Tensor<float, Rank>>> optional_rows(
   if (!tensor) {
     return std::optional<Tensor<float, Rank>>();
   }
-  auto copy = copy_of(part_along(0, tensor->view(), rows));
-  HEADWISE_TRY(copy);
-  return std::optional<Tensor<float, Rank>>(*std::move(copy));
+  HEADWISE_ASSIGN(auto copy, copy_of(part_along(0, tensor->view(), rows)));
+  return std::optional<Tensor<float, Rank>>(std::move(copy));
 }
 
 Result<std::optional<HeadNormParams>> norm_of(
@@ -135,12 +130,12 @@ Result<std::optional<HeadNormParams>> norm_of(
   if (!params) {
     return std::optional<HeadNormParams>();
   }
-  auto weight = copy_of(part_along(0, params->weight.view(), features));
-  HEADWISE_TRY(weight);
-  HeadNormParams copy{*std::move(weight)};
+  HEADWISE_ASSIGN(auto weight,
+                  copy_of(part_along(0, params->weight.view(), features)));
+  HeadNormParams copy{std::move(weight)};
   if (params->bias.size() != 0) {
-    HEADWISE_TRY(assign(copy.bias,
-                        copy_of(part_along(0, params->bias.view(), features))));
+    HEADWISE_ASSIGN(copy.bias,
+                    copy_of(part_along(0, params->bias.view(), features)));
   }
   return std::optional(std::move(copy));
 }
@@ -153,18 +148,16 @@ Status add_small_params(const MultiHeadAttention& layer, const PartRange& heads,
   const std::size_t D = *layer.config().head_dim;
   const bool shared =
       layer.config().qk_norm && layer.config().qk_norm->over == NormOver::head;
-  HEADWISE_TRY(assign(to.w_score, optional_rows(from.w_score, heads)));
-  HEADWISE_TRY(
-      assign(to.q_norm,
-             norm_of(from.q_norm, shared ? PartRange{0, D} : times(heads, D))));
-  HEADWISE_TRY(assign(
-      to.k_norm,
-      norm_of(from.k_norm, shared ? PartRange{0, D} : times(kv_heads, D))));
-  HEADWISE_TRY(
-      assign(to.bias_k, optional_rows(from.bias_k, times(kv_heads, D))));
-  return assign(
+  HEADWISE_ASSIGN(to.w_score, optional_rows(from.w_score, heads));
+  HEADWISE_ASSIGN(to.q_norm, norm_of(from.q_norm, shared ? PartRange{0, D}
+                                                         : times(heads, D)));
+  HEADWISE_ASSIGN(to.k_norm, norm_of(from.k_norm, shared ? PartRange{0, D}
+                                                         : times(kv_heads, D)));
+  HEADWISE_ASSIGN(to.bias_k, optional_rows(from.bias_k, times(kv_heads, D)));
+  HEADWISE_ASSIGN(
       to.bias_v,
       optional_rows(from.bias_v, times(kv_heads, *layer.config().v_head_dim)));
+  return ok();
 }
 
 LayerState state_of(MultiHeadAttentionConfig config, HeadGroups kv_groups,
@@ -205,8 +198,7 @@ Result<LayerState> heads_of(const MultiHeadAttention& layer,
   config.out_proj = false;
   config.embed_dim = heads.count * Dv;
   config.vdim = config.value_proj ? config.vdim : kv_heads.count * Dv;
-  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
-  HEADWISE_TRY(kv_groups);
+  HEADWISE_ASSIGN(auto kv_groups, HeadGroups::create(config.kv_group_sizes));
   const MultiHeadAttentionParams& from = *layer.params();
   auto w_q = linear_rows(from.w_q, times(heads, D));
   auto w_k = linear_rows(from.w_k, times(kv_heads, D));
@@ -217,7 +209,7 @@ Result<LayerState> heads_of(const MultiHeadAttention& layer,
   MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
                                   *std::move(w_v)};
   HEADWISE_TRY(add_small_params(layer, heads, kv_heads, params));
-  return state_of(std::move(config), *std::move(kv_groups), std::move(params));
+  return state_of(std::move(config), std::move(kv_groups), std::move(params));
 }
 
 Result<LayerColumns> columns_of_rank(const MultiHeadAttention& layer,
@@ -262,26 +254,25 @@ Result<LayerParts> parts_of_layer(const MultiHeadAttention& layer,
                                   std::size_t ranks, std::size_t rank,
                                   bool training) {
   HEADWISE_TRY(check_layer(layer, ranks, rank));
-  auto kv_groups = HeadGroups::create(layer.config().kv_group_sizes);
-  HEADWISE_TRY(kv_groups);
-  LayerRanges ranges = ranges_of(layer, *kv_groups, ranks);
-  auto whole = without_projections(layer, *std::move(kv_groups));
-  HEADWISE_TRY(whole);
-  auto own = heads_of(layer, ranges.heads[rank], ranges.kv_heads[rank]);
-  HEADWISE_TRY(own);
+  HEADWISE_ASSIGN(auto kv_groups,
+                  HeadGroups::create(layer.config().kv_group_sizes));
+  LayerRanges ranges = ranges_of(layer, kv_groups, ranks);
+  HEADWISE_ASSIGN(auto whole, without_projections(layer, std::move(kv_groups)));
+  HEADWISE_ASSIGN(auto own,
+                  heads_of(layer, ranges.heads[rank], ranges.kv_heads[rank]));
   const MultiHeadAttentionParams& params = *layer.params();
-  auto w_o = optional_part(params.w_o, ranges.outputs[rank], linear_rows);
-  HEADWISE_TRY(w_o);
+  HEADWISE_ASSIGN(auto w_o,
+                  optional_part(params.w_o, ranges.outputs[rank], linear_rows));
   std::optional<LayerColumns> columns;
   if (training) {
-    HEADWISE_TRY(assign(columns, columns_of_rank(layer, ranges, rank)));
+    HEADWISE_ASSIGN(columns, columns_of_rank(layer, ranges, rank));
   }
   return LayerParts{.ranks = ranks,
                     .rank = rank,
-                    .whole = *std::move(whole),
+                    .whole = std::move(whole),
                     .ranges = std::move(ranges),
-                    .own = *std::move(own),
-                    .w_o = *std::move(w_o),
+                    .own = std::move(own),
+                    .w_o = std::move(w_o),
                     .columns = std::move(columns),
                     .bias_q = params.w_q.has_bias(),
                     .bias_k = params.w_k.has_bias(),

@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "distribute/call_digest.h"
@@ -32,10 +31,10 @@ LayerShard::~LayerShard() = default;
 Result<LayerShard> LayerShard::create(const MultiHeadAttention& layer,
                                       std::size_t ranks, std::size_t rank,
                                       const LayerShardOptions& options) try {
-  auto parts = parts_of_layer(layer, ranks, rank, options.training);
-  HEADWISE_TRY(parts);
+  HEADWISE_ASSIGN(auto parts,
+                  parts_of_layer(layer, ranks, rank, options.training));
   return LayerShard(
-      std::make_unique<LayerShardState>(LayerShardState{*std::move(parts)}));
+      std::make_unique<LayerShardState>(LayerShardState{std::move(parts)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -110,16 +109,17 @@ Result<AttentionSpec> checked_spec(const LayerParts& parts,
   HEADWISE_TRY(check_inputs(parts.whole, sizes_of(call.inputs)));
   HEADWISE_TRY(check_layer_options(parts.whole, call.layer_options));
   HEADWISE_TRY(check_options_by_heads(kShardOperation, call.options, {}));
-  auto spec = AttentionSpec::create(
-      shape_of(parts.whole.config, call.inputs.query.extent(0),
-               call.inputs.query.extent(1), call.inputs.key.extent(1)),
-      call.options, operation_options_of(parts.whole), kLayerOperation);
-  HEADWISE_TRY(spec);
+  HEADWISE_ASSIGN(
+      auto spec,
+      AttentionSpec::create(
+          shape_of(parts.whole.config, call.inputs.query.extent(0),
+                   call.inputs.query.extent(1), call.inputs.key.extent(1)),
+          call.options, operation_options_of(parts.whole), kLayerOperation));
   if (call.for_backward) {
     HEADWISE_TRY(check_training_dropout(call.options.dropout));
   }
   HEADWISE_TRY(
-      check_divided(parts, *spec, call.layer_options, call.for_backward));
+      check_divided(parts, spec, call.layer_options, call.for_backward));
   return spec;
 }
 
@@ -162,10 +162,10 @@ Result<OwnCall<T>> own_call(const LayerParts& parts, const AttentionSpec& spec,
     CallPart part = internal::whole_call(spec.shape);
     part.heads = heads;
     part.kv_heads = kv_heads;
-    HEADWISE_TRY(assign(own.options, internal::options_of_part(
-                                         spec.shape, call.options,
-                                         operation_options_of(parts.whole),
-                                         part, kLayerOperation)));
+    HEADWISE_ASSIGN(own.options,
+                    internal::options_of_part(spec.shape, call.options,
+                                              operation_options_of(parts.whole),
+                                              part, kLayerOperation));
   }
   own.layer_options.head_gates =
       part_along(0, call.layer_options.head_gates, heads);
@@ -206,41 +206,37 @@ class ShardForward {
     HEADWISE_TRY(group_.agree(spec ? ok() : Status(spec.error())));
     HEADWISE_TRY(
         group_.check_same("the call", layer_description(parts_, *spec, call)));
-    auto own = own_call(parts_, *spec, call);
-    HEADWISE_TRY(own);
+    HEADWISE_ASSIGN(auto own, own_call(parts_, *spec, call));
     const Executor& executor = executor_of(call.options);
-    auto inputs = WidenedInputs::create(own->inputs, executor);
-    HEADWISE_TRY(inputs);
+    HEADWISE_ASSIGN(auto inputs, WidenedInputs::create(own.inputs, executor));
     auto run = work_visibly(group_, [&] {
-      return run_layer(parts_.own, {.inputs = inputs->views(),
-                                    .options = own->options.options,
-                                    .layer_options = own->layer_options,
+      return run_layer(parts_.own, {.inputs = inputs.views(),
+                                    .options = own.options.options,
+                                    .layer_options = own.layer_options,
                                     .for_backward = call.for_backward});
     });
     // Such as one of positions, of which checked_spec() knows nothing.
     HEADWISE_TRY(group_.agree(run ? ok() : Status(run.error())));
     group_.set_step(kShardOperation, "gathering contexts");
-    auto merged =
+    HEADWISE_ASSIGN(
+        auto merged,
         PartGathering<3>(group_,
                          in_features(parts_.ranges.heads, spec->shape.Dv), 2)
-            .to_all(run->result.output);
-    HEADWISE_TRY(merged);
-    auto lse = PartGathering<3>(group_, parts_.ranges.heads, 1)
-                   .to_all(run->result.lse);
-    HEADWISE_TRY(lse);
-    auto output = output_of(*merged, executor, call.for_backward);
-    HEADWISE_TRY(output);
-    auto narrowed = narrow<T>(*std::move(output), executor);
-    HEADWISE_TRY(narrowed);
+            .to_all(run->result.output));
+    HEADWISE_ASSIGN(auto lse, PartGathering<3>(group_, parts_.ranges.heads, 1)
+                                  .to_all(run->result.lse));
+    HEADWISE_ASSIGN(auto output,
+                    output_of(merged, executor, call.for_backward));
+    HEADWISE_ASSIGN(auto narrowed, narrow<T>(std::move(output), executor));
     ShardRun<T> done{
-        {*std::move(narrowed), of_own_heads(run->result.attn_weights, *spec),
-         *std::move(lse), of_own_heads(run->result.scores, *spec)},
+        {std::move(narrowed), of_own_heads(run->result.attn_weights, *spec),
+         std::move(lse), of_own_heads(run->result.scores, *spec)},
         nullptr};
     if (call.for_backward) {
       HEADWISE_TRY(round_output(run->result.output, executor));
       done.saved.reset(new detail::SavedShard{
-          &shard_, *std::move(inputs), std::move(own->options), *std::move(run),
-          *std::move(merged)});
+          &shard_, std::move(inputs), std::move(own.options), *std::move(run),
+          std::move(merged)});
     }
     return done;
   }
@@ -251,9 +247,9 @@ class ShardForward {
   Status round_output(Tensor<float, 3>& own, const Executor& executor) const {
     if constexpr (!std::is_same_v<T, float>) {
       if (!parts_.w_o) {
-        const auto narrowed = narrow<T>(std::move(own), executor);
-        HEADWISE_TRY(narrowed);
-        HEADWISE_TRY(assign(own, widen(narrowed->view(), executor)));
+        HEADWISE_ASSIGN(const auto narrowed,
+                        narrow<T>(std::move(own), executor));
+        HEADWISE_ASSIGN(own, widen(narrowed.view(), executor));
       }
     }
     return ok();
@@ -332,12 +328,10 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
               : own;
     HEADWISE_TRY(group.agree(own));
     const Executor& executor = executor_of(saved->run.options);
-    const auto wide = Widened::create(d_output, executor);
-    HEADWISE_TRY(wide);
-    auto found =
-        differentiate_shard(group, *saved, wide->view(), d_attn_weights);
-    HEADWISE_TRY(found);
-    return narrow_gradients<T>(*std::move(found), executor);
+    HEADWISE_ASSIGN(const auto wide, Widened::create(d_output, executor));
+    HEADWISE_ASSIGN(auto found, differentiate_shard(group, *saved, wide.view(),
+                                                    d_attn_weights));
+    return narrow_gradients<T>(std::move(found), executor);
   });
 }
 

@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/assign.h"
 #include "distribute/feature_shares.h"
 #include "distribute/gather_parts.h"
 #include "distribute/layer_shard_run.h"
@@ -27,14 +26,14 @@ class ShardBackward {
   Result<MultiHeadAttentionGradients> run(
       TensorView<const float, 3> d_output) const {
     group_.set_step(kShardOperation, "the heads' gradients");
-    auto back = work_visibly(group_, [&] { return through_heads(d_output); });
-    HEADWISE_TRY(back);
-    MultiHeadAttentionGradients& gradients = back->gradients;
+    HEADWISE_ASSIGN(auto back, work_visibly(group_, [&] {
+                      return through_heads(d_output);
+                    }));
+    MultiHeadAttentionGradients& gradients = back.gradients;
     HEADWISE_TRY(add_output_projection(d_output, gradients));
     group_.set_step(kShardOperation, "gathering the gradients of heads");
-    auto projected = of_all_heads(back->normed, gradients);
-    HEADWISE_TRY(projected);
-    HEADWISE_TRY(add_projections(*projected, gradients));
+    HEADWISE_ASSIGN(auto projected, of_all_heads(back.normed, gradients));
+    HEADWISE_TRY(add_projections(projected, gradients));
     return std::move(gradients);
   }
 
@@ -54,10 +53,9 @@ class ShardBackward {
                                  part_along(2, d_output, features),
                                  d_attn_weights_);
     }
-    const auto d_merged =
-        parts_.columns->w_o->forward(d_output, "d_output", executor_);
-    HEADWISE_TRY(d_merged);
-    return differentiate_heads(parts_.own, saved, d_merged->view(),
+    HEADWISE_ASSIGN(const auto d_merged, parts_.columns->w_o->forward(
+                                             d_output, "d_output", executor_));
+    return differentiate_heads(parts_.own, saved, d_merged.view(),
                                d_attn_weights_);
   }
 
@@ -82,13 +80,14 @@ class ShardBackward {
     if (!parts_.w_o) {
       return ok();
     }
-    return assign(gradients.w_o, work_visibly(group_, [&] {
-                    return gradients_of_features(
-                        saved_.merged.view(), d_output,
-                        parts_.ranges.outputs[parts_.rank], parts_.bias_o,
-                        config_.arithmetic, saved_.run.options.offsets.query,
-                        executor_);
-                  }));
+    HEADWISE_ASSIGN(gradients.w_o, work_visibly(group_, [&] {
+                      return gradients_of_features(
+                          saved_.merged.view(), d_output,
+                          parts_.ranges.outputs[parts_.rank], parts_.bias_o,
+                          config_.arithmetic, saved_.run.options.offsets.query,
+                          executor_);
+                    }));
+    return ok();
   }
 
   // The gradients of all that was projected, from those of the rank's heads.
@@ -99,30 +98,30 @@ class ShardBackward {
     const std::vector<PartRange> of_heads = in_features(parts_.ranges.heads, D);
     const std::vector<PartRange> of_kv_heads =
         in_features(parts_.ranges.kv_heads, D);
-    auto query = PartGathering<3>(group_, of_heads, 2).to_all(normed.query);
-    HEADWISE_TRY(query);
-    auto key = PartGathering<3>(group_, of_kv_heads, 2).to_all(normed.key);
-    HEADWISE_TRY(key);
-    auto value =
+    HEADWISE_ASSIGN(auto query,
+                    PartGathering<3>(group_, of_heads, 2).to_all(normed.query));
+    HEADWISE_ASSIGN(
+        auto key, PartGathering<3>(group_, of_kv_heads, 2).to_all(normed.key));
+    HEADWISE_ASSIGN(
+        auto value,
         PartGathering<3>(
             group_, in_features(parts_.ranges.kv_heads, *config_.v_head_dim), 2)
-            .to_all(normed.value);
-    HEADWISE_TRY(value);
+            .to_all(normed.value));
     if (config_.qk_norm) {
       const Offsets& offsets = saved_.run.options.offsets;
       const Projected& projected = saved_.run.projected;
-      auto q_norm = through_norm(*parts_.whole.params->q_norm, of_heads,
-                                 config_.num_heads, projected.query, *query,
-                                 offsets.query);
-      HEADWISE_TRY(q_norm);
-      auto k_norm =
+      HEADWISE_ASSIGN(auto q_norm,
+                      through_norm(*parts_.whole.params->q_norm, of_heads,
+                                   config_.num_heads, projected.query, query,
+                                   offsets.query));
+      HEADWISE_ASSIGN(
+          auto k_norm,
           through_norm(*parts_.whole.params->k_norm, of_kv_heads,
-                       *config_.num_kv_heads, projected.key, *key, offsets.key);
-      HEADWISE_TRY(k_norm);
-      gradients.q_norm = *std::move(q_norm);
-      gradients.k_norm = *std::move(k_norm);
+                       *config_.num_kv_heads, projected.key, key, offsets.key));
+      gradients.q_norm = std::move(q_norm);
+      gradients.k_norm = std::move(k_norm);
     }
-    return Projected{*std::move(query), *std::move(key), *std::move(value)};
+    return Projected{std::move(query), std::move(key), std::move(value)};
   }
 
   // In place, on every rank: it is little work.
@@ -131,15 +130,14 @@ class ShardBackward {
       std::size_t heads, const Tensor<float, 3>& own_x, Tensor<float, 3>& d_y,
       TensorView<const std::int64_t, 1> offsets) const {
     // A rank without heads has projected nothing.
-    const auto none =
-        Tensor<float, 3>::create({d_y.extent(0), d_y.extent(1), 0});
-    HEADWISE_TRY(none);
-    auto all = PartGathering<3>(group_, features, 2)
-                   .to_all(features[parts_.rank].count == 0 ? *none : own_x);
-    HEADWISE_TRY(all);
+    HEADWISE_ASSIGN(const auto none, Tensor<float, 3>::create(
+                                         {d_y.extent(0), d_y.extent(1), 0}));
+    HEADWISE_ASSIGN(
+        auto all, PartGathering<3>(group_, features, 2)
+                      .to_all(features[parts_.rank].count == 0 ? none : own_x));
     const TensorView<float, 4> d = in_heads(d_y.view(), heads);
     return norm_heads_backward(*config_.qk_norm, params,
-                               in_heads(all->view(), heads), d, d, offsets,
+                               in_heads(all.view(), heads), d, d, offsets,
                                executor_);
   }
 
@@ -153,17 +151,16 @@ class ShardBackward {
       const PartRange& rows, bool with_bias, TensorView<const float, 3> x,
       TensorView<const float, 3> d_y,
       TensorView<const std::int64_t, 1> offsets) const {
-    const auto own = work_visibly(
-        group_, [&] { return columns.forward(d_y, "d_output", executor_); });
-    HEADWISE_TRY(own);
-    auto d_x = PartGathering<3>(group_, inputs, 2).to_all(*own);
-    HEADWISE_TRY(d_x);
+    HEADWISE_ASSIGN(const auto own, work_visibly(group_, [&] {
+                      return columns.forward(d_y, "d_output", executor_);
+                    }));
+    HEADWISE_ASSIGN(auto d_x, PartGathering<3>(group_, inputs, 2).to_all(own));
     auto params = work_visibly(group_, [&] {
       return gradients_of_features(x, d_y, rows, with_bias, config_.arithmetic,
                                    offsets, executor_);
     });
     HEADWISE_TRY(params);
-    return OfProjection{*std::move(d_x), *std::move(params)};
+    return OfProjection{std::move(d_x), *std::move(params)};
   }
 
   Status add_projections(Projected& d_projected,
@@ -174,29 +171,32 @@ class ShardBackward {
     const Offsets& offsets = saved_.run.options.offsets;
     const std::size_t D = *config_.head_dim;
     group_.set_step(kShardOperation, "the gradients of query, key and value");
-    auto query = through(
-        columns.w_q, ranges.query, in_features(ranges.heads, D)[parts_.rank],
-        parts_.bias_q, inputs.query, d_projected.query.view(), offsets.query);
-    HEADWISE_TRY(query);
-    auto key = through(
-        columns.w_k, ranges.key, in_features(ranges.kv_heads, D)[parts_.rank],
-        parts_.bias_k, inputs.key, d_projected.key.view(), offsets.key);
-    HEADWISE_TRY(key);
-    gradients.query = std::move(query->x);
-    gradients.w_q = std::move(query->params);
-    gradients.key = std::move(key->x);
-    gradients.w_k = std::move(key->params);
+    HEADWISE_ASSIGN(
+        auto query,
+        through(columns.w_q, ranges.query,
+                in_features(ranges.heads, D)[parts_.rank], parts_.bias_q,
+                inputs.query, d_projected.query.view(), offsets.query));
+    HEADWISE_ASSIGN(
+        auto key,
+        through(columns.w_k, ranges.key,
+                in_features(ranges.kv_heads, D)[parts_.rank], parts_.bias_k,
+                inputs.key, d_projected.key.view(), offsets.key));
+    gradients.query = std::move(query.x);
+    gradients.w_q = std::move(query.params);
+    gradients.key = std::move(key.x);
+    gradients.w_k = std::move(key.params);
     if (!columns.w_v) {
       gradients.value = std::move(d_projected.value);
       return ok();
     }
-    auto value = through(
-        *columns.w_v, ranges.value,
-        in_features(ranges.kv_heads, *config_.v_head_dim)[parts_.rank],
-        parts_.bias_v, inputs.value, d_projected.value.view(), offsets.key);
-    HEADWISE_TRY(value);
-    gradients.value = std::move(value->x);
-    gradients.w_v = std::move(value->params);
+    HEADWISE_ASSIGN(
+        auto value,
+        through(*columns.w_v, ranges.value,
+                in_features(ranges.kv_heads, *config_.v_head_dim)[parts_.rank],
+                parts_.bias_v, inputs.value, d_projected.value.view(),
+                offsets.key));
+    gradients.value = std::move(value.x);
+    gradients.w_v = std::move(value.params);
     return ok();
   }
 
@@ -226,7 +226,9 @@ Result<MultiHeadAttentionParamGradients> gather_gradients(
   const auto gather = [&]<std::size_t Rank>(Tensor<float, Rank>& part,
                                             const std::vector<PartRange>& from,
                                             std::size_t axis) -> Status {
-    return assign(part, PartGathering<Rank>(group, from, axis).to_first(part));
+    HEADWISE_ASSIGN(part,
+                    PartGathering<Rank>(group, from, axis).to_first(part));
+    return ok();
   };
   const auto rows = [&](LinearGradients& of,
                         const std::vector<PartRange>& from) -> Status {

@@ -43,24 +43,24 @@ class MeanRelay {
     const std::size_t rank = group_.rank();
     const auto me = std::ranges::find(ranks_, rank);
     const bool has_heads = me != ranks_.end();
-    auto mean = Tensor<float, 4>::create(has_heads || rank == 0 ? extents
-                                                                : Extents<4>{});
-    HEADWISE_TRY(mean);
+    HEADWISE_ASSIGN(auto mean, Tensor<float, 4>::create(has_heads || rank == 0
+                                                            ? extents
+                                                            : Extents<4>{}));
     if (has_heads) {
       if (me != ranks_.begin()) {
-        HEADWISE_TRY(receive(*mean, me[-1]));
+        HEADWISE_TRY(receive(mean, me[-1]));
       }
       HEADWISE_TRY(group_.busy_with([&] {
-        add(own, *mean);
+        add(own, mean);
         return ok();
       }));
       const std::size_t next = me + 1 == ranks_.end() ? 0 : me[1];
       if (next != rank) {
-        HEADWISE_TRY(send(*mean, next));
+        HEADWISE_TRY(send(mean, next));
       }
     }
     if (rank == 0 && !ranks_.empty() && ranks_.back() != 0) {
-      HEADWISE_TRY(receive(*mean, ranks_.back()));
+      HEADWISE_TRY(receive(mean, ranks_.back()));
     }
     return rank == 0 ? std::move(mean) : Tensor<float, 4>();
   }
@@ -137,13 +137,13 @@ Result<Tensor<float, 4>> mean_of_heads(Communicator& group,
 
 Result<Tensor<float, 4>> gradient_of_each_head(
     TensorView<const float, 4> d_mean, std::size_t heads) {
-  auto d_head = Tensor<float, 4>::create_unset(d_mean.extents());
-  HEADWISE_TRY(d_head);
+  HEADWISE_ASSIGN(auto d_head,
+                  Tensor<float, 4>::create_unset(d_mean.extents()));
   const FloatEnvironment environment;
   const auto factor = static_cast<float>(1 / static_cast<double>(heads));
   for_each_pair(d_mean.extents(),
                 [&](std::size_t b, std::size_t i, std::size_t j) {
-                  (*d_head)(b, 0, i, j) = d_mean(b, 0, i, j) * factor;
+                  d_head(b, 0, i, j) = d_mean(b, 0, i, j) * factor;
                 });
   return d_head;
 }

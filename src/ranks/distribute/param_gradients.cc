@@ -220,20 +220,16 @@ Status ParamGradients::sum_norm(const Group& group, const Terms& terms,
                                 const Executor& executor,
                                 std::vector<Tensor<float, 1>>& gradients) {
   const auto [one, rows, E] = terms.x.extents();
-  auto weight = Tensor<float, 1>::create({E});
-  auto bias = Tensor<float, 1>::create({E});
-  auto d_x = Tensor<float, 2>::create_unset({rows, E});
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
-  HEADWISE_TRY(d_x);
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 1>::create({E}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create({E}));
+  HEADWISE_ASSIGN(auto d_x, Tensor<float, 2>::create_unset({rows, E}));
   // The weight changes only d_x, which is not used.
-  const LayerNormParams params{*std::move(weight), *std::move(bias), norm_eps_};
-  auto whole =
-      layer_norm_backward(token_rows(terms.x), params, token_rows(terms.d_y),
-                          *d_x, batch_->offsets(), executor);
-  HEADWISE_TRY(whole);
-  auto of_weight = cut_rows(whole->weight, own_rows(group.weight));
-  auto of_bias = cut_rows(whole->bias, own_rows(group.bias));
+  const LayerNormParams params{std::move(weight), std::move(bias), norm_eps_};
+  HEADWISE_ASSIGN(auto whole, layer_norm_backward(token_rows(terms.x), params,
+                                                  token_rows(terms.d_y), d_x,
+                                                  batch_->offsets(), executor));
+  auto of_weight = cut_rows(whole.weight, own_rows(group.weight));
+  auto of_bias = cut_rows(whole.bias, own_rows(group.bias));
   HEADWISE_TRY(of_weight);
   HEADWISE_TRY(of_bias);
   gradients[group.weight] = *std::move(of_weight);
@@ -243,13 +239,13 @@ Status ParamGradients::sum_norm(const Group& group, const Terms& terms,
 
 Status ParamGradients::sum_table(const Group& group, const Terms& terms,
                                  std::vector<Tensor<float, 1>>& gradients) {
-  auto ids = Tensor<TokenId, 2>::create_unset({1, batch_->rows()});
-  HEADWISE_TRY(ids);
-  std::memcpy(ids->data(), terms.x.data(), ids->size() * sizeof(TokenId));
-  auto table = embedding_gradient(*ids, terms.d_y, own_rows(group.weight),
-                                  batch_->offsets());
-  HEADWISE_TRY(table);
-  gradients[group.weight] = flat(*std::move(table));
+  HEADWISE_ASSIGN(auto ids,
+                  Tensor<TokenId, 2>::create_unset({1, batch_->rows()}));
+  std::memcpy(ids.data(), terms.x.data(), ids.size() * sizeof(TokenId));
+  HEADWISE_ASSIGN(auto table,
+                  embedding_gradient(ids, terms.d_y, own_rows(group.weight),
+                                     batch_->offsets()));
+  gradients[group.weight] = flat(std::move(table));
   return ok();
 }
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/assign.h"
 #include "headwise/steps/norm_heads.h"
 #include "module/layer_moves.h"
 
@@ -13,7 +12,7 @@ Status normalize(const QkNorm& norm, const HeadNormParams& params,
                  TensorView<float, 4> x, Tensor<float, 3>& normed,
                  const Executor& executor) {
   const auto [B, L, H, D] = x.extents();
-  HEADWISE_TRY(assign(normed, Tensor<float, 3>::create_unset({B, L, H * D})));
+  HEADWISE_ASSIGN(normed, Tensor<float, 3>::create_unset({B, L, H * D}));
   return norm_heads(norm, params, x, in_heads(normed.view(), H), executor);
 }
 
@@ -33,8 +32,8 @@ Result<ContextLayerRun> project_rows(const MultiHeadAttention& layer,
   ContextLayerRun run{
       .result = {}, .query = *std::move(query), .key = *std::move(key)};
   if (params.w_v) {
-    HEADWISE_TRY(
-        assign(run.value, params.w_v->forward(rows.value, "value", executor)));
+    HEADWISE_ASSIGN(run.value,
+                    params.w_v->forward(rows.value, "value", executor));
   }
   QueriesAndKeys compared = {in_heads(run.query.view(), shape.Hq),
                              in_heads(run.key.view(), shape.Hkv)};

@@ -24,13 +24,11 @@ Result<Tensor<float, 1>> sums_of_heads(const HeadExchanges& exchanges,
                                        std::size_t heads,
                                        const Tensor<float, 4>& own) {
   const Extents<3> extents = {shape.batches(), heads, shape.query_rows()};
-  auto rows =
-      Tensor<float, 4>::create_unset({extents[0], extents[1], extents[2], 1});
-  HEADWISE_TRY(rows);
-  HEADWISE_TRY(exchanges.queries<float>(kHeadsFirst).to_heads(own, *rows));
-  auto sums = Tensor<float, 1>::create_unset({heads});
-  HEADWISE_TRY(sums);
-  add_rows_up(shape, {rows->data(), extents}, *sums);
+  HEADWISE_ASSIGN(auto rows, Tensor<float, 4>::create_unset(
+                                 {extents[0], extents[1], extents[2], 1}));
+  HEADWISE_TRY(exchanges.queries<float>(kHeadsFirst).to_heads(own, rows));
+  HEADWISE_ASSIGN(auto sums, Tensor<float, 1>::create_unset({heads}));
+  add_rows_up(shape, {rows.data(), extents}, sums);
   return sums;
 }
 
@@ -40,16 +38,15 @@ Result<RowGradients> RowGradients::create(Communicator& group,
                                           const AttentionShape& shape,
                                           std::size_t rows,
                                           const AttentionGradients& wanted) {
-  const auto asked = Wanted<2>::ask(
-      group, {wanted.alibi.data() != nullptr, wanted.sinks.data() != nullptr});
-  HEADWISE_TRY(asked);
-  RowGradients made(*asked);
+  HEADWISE_ASSIGN(const auto asked,
+                  Wanted<2>::ask(group, {wanted.alibi.data() != nullptr,
+                                         wanted.sinks.data() != nullptr}));
+  RowGradients made(asked);
   for (const auto& [n, shares] :
        {std::pair(kAlibi, &made.alibi_), {kSinks, &made.sinks_}}) {
-    if (asked->by_any(n)) {
-      auto memory = Tensor<float, 4>::create_unset({1, shape.Hq, rows, 1});
-      HEADWISE_TRY(memory);
-      *shares = *std::move(memory);
+    if (asked.by_any(n)) {
+      HEADWISE_ASSIGN(*shares,
+                      Tensor<float, 4>::create_unset({1, shape.Hq, rows, 1}));
     }
   }
   return made;
@@ -69,11 +66,11 @@ Status RowGradients::add_up(Communicator& group, const AttentionShape& shape,
     if (!wanted_.by_any(n)) {
       continue;
     }
-    const auto sums =
-        sums_of_heads(exchanges, shape, heads.query[group.rank()].count, *own);
-    HEADWISE_TRY(sums);
+    HEADWISE_ASSIGN(
+        const auto sums,
+        sums_of_heads(exchanges, shape, heads.query[group.rank()].count, *own));
     HEADWISE_TRY(share_heads(
-        group, heads.query, 0, *sums,
+        group, heads.query, 0, sums,
         [&, n = n](std::size_t rank) { return wanted_.by(rank, n); }, *whole));
   }
   return ok();

@@ -66,11 +66,10 @@ class RankBatch {
     return Tensor<T, 4>::create_unset(extents);
   }
   Result<Tensor<T, 4>> gathered(TensorView<const T, 4> all) const {
-    auto own = make(all.extents());
-    HEADWISE_TRY(own);
+    HEADWISE_ASSIGN(auto own, make(all.extents()));
     for (std::size_t n = 0; n < count(); ++n) {
       copy_rows<T>(sequence_rows(all, sequences_[n], all_offsets_),
-                   sequence_rows(own->view(), n, offsets()));
+                   sequence_rows(own.view(), n, offsets()));
     }
     return own;
   }
@@ -200,9 +199,8 @@ Status decode(Communicator& group, const DecodePlan& plan,
   std::vector<Tensor<T, 4>> received;
   for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
     batches.emplace_back(sequences.owners, rank, of.offsets);
-    auto made = batches.back().make(of.output.extents());
-    HEADWISE_TRY(made);
-    received.push_back(*std::move(made));
+    HEADWISE_ASSIGN(auto made, batches.back().make(of.output.extents()));
+    received.push_back(std::move(made));
   }
   const auto own = work_visibly(group, [&] {
     return own_step(plan, sequences.own, batches[group.rank()], of, workspace);

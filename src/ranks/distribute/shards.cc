@@ -76,18 +76,18 @@ Result<Shards> shards_of(const ShardPlan& plan, std::size_t ranks,
                          const BoundMask& mask, std::string_view operation) {
   const AttentionShape& shape = mask.shape();
   const std::size_t sequences = sequences_with_tokens(shape);
-  const auto queries = shards_in_order(
-      plan.queries, ranks, sequences,
-      [&](std::size_t b) { return shape.sequence(b).Lq; }, operation,
-      "plan.queries");
-  HEADWISE_TRY(queries);
-  auto keys = shards_in_order(
-      plan.keys, ranks, sequences,
-      [&](std::size_t b) { return shape.sequence(b).Lkv; }, operation,
-      "plan.keys");
-  HEADWISE_TRY(keys);
-  Shards shards{{}, *std::move(keys), mask};
-  for (const Shard& shard : *queries) {
+  HEADWISE_ASSIGN(const auto queries,
+                  shards_in_order(
+                      plan.queries, ranks, sequences,
+                      [&](std::size_t b) { return shape.sequence(b).Lq; },
+                      operation, "plan.queries"));
+  HEADWISE_ASSIGN(auto keys,
+                  shards_in_order(
+                      plan.keys, ranks, sequences,
+                      [&](std::size_t b) { return shape.sequence(b).Lkv; },
+                      operation, "plan.keys"));
+  Shards shards{{}, std::move(keys), mask};
+  for (const Shard& shard : queries) {
     shards.queries.push_back({shard, seen_keys(mask, shard)});
   }
   return shards;

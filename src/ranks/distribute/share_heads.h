@@ -34,9 +34,8 @@ Status share_heads(Communicator& group, std::span<const PartRange> heads,
     if (wanted) {
       Extents<Rank> extents = whole.extents();
       extents[axis] = heads[rank].count;
-      auto tensor = Tensor<float, Rank>::create_unset(extents);
-      HEADWISE_TRY(tensor);
-      received[rank] = *std::move(tensor);
+      HEADWISE_ASSIGN(received[rank],
+                      Tensor<float, Rank>::create_unset(extents));
       in[rank] =
           writable_bytes_of(received[rank].data(), received[rank].size());
     }

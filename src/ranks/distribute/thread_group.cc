@@ -144,25 +144,23 @@ Result<ThreadCommunicator::Outcome> ThreadCommunicator::next_operation(
 
 Result<std::unique_ptr<Communicator::Pending>> ThreadCommunicator::begin_send(
     std::span<const std::byte> bytes, std::size_t to) {
-  const auto outcome = next_operation(to);
-  HEADWISE_TRY(outcome);
+  HEADWISE_ASSIGN(const auto outcome, next_operation(to));
   static constexpr std::array<std::byte, 1> kOne{};
-  if (outcome->is_short) {
+  if (outcome.is_short) {
     bytes = bytes.empty() ? std::span<const std::byte>(kOne)
                           : bytes.first(bytes.size() - 1);
   }
   Link& link =
-      outcome->is_lost ? group_.lost_sends(rank()) : group_.link(rank(), to);
+      outcome.is_lost ? group_.lost_sends(rank()) : group_.link(rank(), to);
   return link.send(bytes);
 }
 
 Result<std::unique_ptr<Communicator::Pending>>
 ThreadCommunicator::begin_receive(std::span<std::byte> bytes,
                                   std::size_t from) {
-  const auto outcome = next_operation(from);
-  HEADWISE_TRY(outcome);
-  Link& link = outcome->is_lost ? group_.lost_receives(rank())
-                                : group_.link(from, rank());
+  HEADWISE_ASSIGN(const auto outcome, next_operation(from));
+  Link& link = outcome.is_lost ? group_.lost_receives(rank())
+                               : group_.link(from, rank());
   return link.receive(bytes);
 }
 

@@ -200,22 +200,22 @@ Result<AttentionSpec> weights_spec(TensorView<const float, 4> attn_weights,
                                    const OperationOptions& operation_options,
                                    std::string_view operation) {
   const auto [B, H, Lq, Lkv] = attn_weights.extents();
-  auto spec = AttentionSpec::create(
-      {.B = B, .Hq = H, .Hkv = H, .Lq = Lq, .Lkv = Lkv, .D = 1, .Dv = 1},
-      {.mask = options.mask,
-       .query_start = options.query_start,
-       .executor = options.executor},
-      {.statistics = operation_options.statistics}, operation);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_weights(attn_weights, *spec, operation));
+  HEADWISE_ASSIGN(
+      auto spec,
+      AttentionSpec::create(
+          {.B = B, .Hq = H, .Hkv = H, .Lq = Lq, .Lkv = Lkv, .D = 1, .Dv = 1},
+          {.mask = options.mask,
+           .query_start = options.query_start,
+           .executor = options.executor},
+          {.statistics = operation_options.statistics}, operation));
+  HEADWISE_TRY(check_weights(attn_weights, spec, operation));
   return spec;
 }
 
 Result<AttentionStatistics> weights_statistics(
     TensorView<const float, 4> attn_weights, const AttentionSpec& spec) {
-  auto statistics = AttentionStatistics::create(spec);
-  HEADWISE_TRY(statistics);
-  const StatisticsViews views = statistics->views();
+  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(spec));
+  const StatisticsViews views = statistics.views();
   const std::size_t H = attn_weights.extent(1);
   spec.executor->parallel_for(
       attn_weights.extent(0) * H, 1, [&](std::size_t begin, std::size_t end) {
@@ -224,9 +224,7 @@ Result<AttentionStatistics> weights_statistics(
         }
       });
   if (spec.statistics.wanted().rows) {
-    auto pooled = pool_statistics(statistics->rows, spec);
-    HEADWISE_TRY(pooled);
-    statistics->pooled = *std::move(pooled);
+    HEADWISE_ASSIGN(statistics.pooled, pool_statistics(statistics.rows, spec));
   }
   return statistics;
 }
@@ -235,10 +233,10 @@ Result<AttentionStatistics> weights_statistics(
     TensorView<const float, 4> attn_weights, const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<AttentionStatistics> {
-    const auto spec =
-        weights_spec(attn_weights, options, operation_options, kOperation);
-    HEADWISE_TRY(spec);
-    return weights_statistics(attn_weights, *spec);
+    HEADWISE_ASSIGN(
+        const auto spec,
+        weights_spec(attn_weights, options, operation_options, kOperation));
+    return weights_statistics(attn_weights, spec);
   });
 }
 

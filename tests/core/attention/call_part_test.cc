@@ -274,11 +274,10 @@ TEST(CallPartTest, ASequenceOfARaggedBatchIsAPart) {
           part.sequences = {b, 1};
           part.queries = rows;
           part.keys = place.Lkv > 128 ? parts[n] : PartRange{0, place.Lkv};
-          auto cut = options_of_part(shape, call.options, {}, part);
-          ASSERT_TRUE(cut);
-          EXPECT_FALSE(cut->options.offsets.ragged());
+          auto cut = options_of_part(shape, call.options, {}, part).value();
+          EXPECT_FALSE(cut.options.offsets.ragged());
           const bool all = place.Lkv <= 128;
-          cut->operation_options.key_part = all ? KeyPart::all : key_part(n, 2);
+          cut.operation_options.key_part = all ? KeyPart::all : key_part(n, 2);
           const PartRange q = {place.first_query + rows.first, rows.count};
           const PartRange k = {place.first_key + part.keys.first,
                                part.keys.count};
@@ -296,7 +295,7 @@ TEST(CallPartTest, ASequenceOfARaggedBatchIsAPart) {
               attention(part_along(1, view_of(in.query), q),
                         part_along(1, view_of(in.key), k),
                         part_along(1, view_of(in.value), k), outputs,
-                        cut->options, cut->operation_options);
+                        cut.options, cut.operation_options);
           EXPECT_TRUE(s) << s.error().message();
         }
       }

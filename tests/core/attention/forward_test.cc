@@ -177,11 +177,11 @@ TEST(AddedKeysTest, HaveColumnsInAKeepMask) {
     const OperationOptions operation = {.added_keys = added};
     const Outputs<float> want = attend(in, options, operation);
     const auto keep = AttentionSpec::create(kSmall, options, operation)
-                          ->dropout.materialize();
-    ASSERT_TRUE(keep);
-    ASSERT_EQ(keep->extent(3), kSmall.Lkv + testing_support::count_of(added));
+                          ->dropout.materialize()
+                          .value();
+    ASSERT_EQ(keep.extent(3), kSmall.Lkv + testing_support::count_of(added));
     AttentionOptions given = options;
-    given.dropout = {.p = 0.4, .keep_mask = keep->view()};
+    given.dropout = {.p = 0.4, .keep_mask = keep.view()};
     EXPECT_TRUE(same_bits(attend(in, given, operation), want));
   }
 }

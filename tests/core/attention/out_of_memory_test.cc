@@ -65,16 +65,15 @@ TEST_F(AttentionFailuresTest, EveryAllocationMayFail) {
         }},
        {"attention_statistics",
         [&] {
-          return as_status(
-              attention_statistics(x_, x_, x_, {y_}, options(), counted()));
+          return attention_statistics(x_, x_, x_, {y_}, options(), counted());
         }},
        {"AttentionPlan::create",
-        [&] { return as_status(AttentionPlan::create(kShape, options())); }},
+        [&] { return AttentionPlan::create(kShape, options()); }},
        {"AttentionPlan::run", [&] { return plan.run(x_, x_, x_, {y_}); }},
        {"AttentionStatistics::create",
-        [&] { return as_status(AttentionStatistics::create(spec)); }},
+        [&] { return AttentionStatistics::create(spec); }},
        {"pool_statistics",
-        [&] { return as_status(pool_statistics(statistics.rows, spec)); }},
+        [&] { return pool_statistics(statistics.rows, spec); }},
        {"reference_attention",
         [&] {
           return reference_attention<float>(x_, x_, x_, {y_}, options());
@@ -85,7 +84,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationMayFail) {
                                                      {.query = y_}, options());
         }},
        {"stepwise_attention",
-        [&] { return as_status(stepwise_attention(x_, x_, x_, options())); }}});
+        [&] { return stepwise_attention(x_, x_, x_, options()); }}});
 }
 
 TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
@@ -142,32 +141,27 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
        }},
       {"attention_shape",
        [&] {
-         return as_status(
-             attention_shape(x_.extents(), narrow.extents(), x_.extents()));
+         return attention_shape(x_.extents(), narrow.extents(), x_.extents());
        }},
       {"attention_statistics",
-       [&] {
-         return as_status(attention_statistics(x_, x_, x_, {y_}, plain, many));
-       }},
+       [&] { return attention_statistics(x_, x_, x_, {y_}, plain, many); }},
       {"AttentionPlan::create",
-       [&] { return as_status(AttentionPlan::create(kShape, scaled)); }},
+       [&] { return AttentionPlan::create(kShape, scaled); }},
       {"AttentionPlan::run",
        [&] { return plan.run(x_, x_, x_, {y_}, workspace); }},
       {"AttentionPlan::run with offsets",
        [&] { return plan.run(x_, x_, x_, {y_}, workspace, far_ends); }},
       {"AttentionSpec::create",
-       [&] { return as_status(AttentionSpec::create(kShape, scaled)); }},
+       [&] { return AttentionSpec::create(kShape, scaled); }},
       {"AttentionSpec::set_offsets",
        [&] { return spec.set_offsets(far_ends); }},
       {"BoundStatistics::bind",
        [&] {
-         return as_status(
-             BoundStatistics::bind({.top_keys = 99}, {.shape = kShape}));
+         return BoundStatistics::bind({.top_keys = 99}, {.shape = kShape});
        }},
       {"DeviceAttentionPlan::create",
        [&] {
-         return as_status(
-             DeviceAttentionPlan<BFloat16>::create(kShape, plain, {}));
+         return DeviceAttentionPlan<BFloat16>::create(kShape, plain, {});
        }},
       {"attention of 16 bits",
        [&] {
@@ -192,7 +186,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
                                                     {}, plain);
        }},
       {"stepwise_attention",
-       [&] { return as_status(stepwise_attention(x_, x_, narrow, plain)); }},
+       [&] { return stepwise_attention(x_, x_, narrow, plain); }},
   });
 }
 

@@ -146,18 +146,16 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerFromItsPartsMayFail) {
   expect_failures(
       {{"complete_config",
         [] {
-          return as_status(complete_config(not_counted([] {
+          return complete_config(not_counted([] {
             return MultiHeadAttentionConfig{
                 .embed_dim = 6, .num_heads = 3, .kv_group_sizes = {1, 2}};
-          })));
+          }));
         }},
        {"from_params",
-        [] {
-          return as_status(MultiHeadAttention::from_params(some_params(), 2));
-        }},
+        [] { return MultiHeadAttention::from_params(some_params(), 2); }},
        {"from_params of groups", [] {
-          return as_status(MultiHeadAttention::from_params(
-              some_params(), HeadCounts{.num_heads = 2}));
+          return MultiHeadAttention::from_params(some_params(),
+                                                 HeadCounts{.num_heads = 2});
         }}});
 }
 
@@ -169,21 +167,17 @@ TEST(OutOfMemoryTest, EveryAllocationOfALossMayFail) {
   const auto x3 = filled<float, 3>({3, 4, 1}, 0);
   const auto x4 = filled<float, 4>({3, 4, 1, 1}, 0);
   expect_failures(
-      {{"cross_entropy",
-        [&] { return as_status(cross_entropy(logits, targets)); }},
-       {"mean_squared_error 1",
-        [&] { return as_status(mean_squared_error(x1, x1)); }},
+      {{"cross_entropy", [&] { return cross_entropy(logits, targets); }},
+       {"mean_squared_error 1", [&] { return mean_squared_error(x1, x1); }},
        {"mean_squared_error 2",
-        [&] { return as_status(mean_squared_error(logits, logits)); }},
-       {"mean_squared_error 3",
-        [&] { return as_status(mean_squared_error(x3, x3)); }},
-       {"mean_squared_error 4",
-        [&] { return as_status(mean_squared_error(x4, x4)); }}});
+        [&] { return mean_squared_error(logits, logits); }},
+       {"mean_squared_error 3", [&] { return mean_squared_error(x3, x3); }},
+       {"mean_squared_error 4", [&] { return mean_squared_error(x4, x4); }}});
   expect_failures_of_errors(
-      {{"cross_entropy", [&] { return as_status(cross_entropy(logits, far)); }},
+      {{"cross_entropy", [&] { return cross_entropy(logits, far); }},
        {"mean_squared_error", [&] {
-          return as_status(mean_squared_error(
-              logits, TensorView<const float, 2>(logits.data(), {2, 4})));
+          return mean_squared_error(
+              logits, TensorView<const float, 2>(logits.data(), {2, 4}));
         }}});
 }
 
@@ -204,35 +198,28 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnOptimizerMayFail) {
   const OptimizerState state = optimizer.state().value();
   OptimizerState wrong;
   wrong.values.emplace("none of its names", filled<float, 1>({3}, 0));
-  expect_failures({{"create of SGD",
-                    [] { return as_status(Optimizer::create(SgdConfig{})); }},
-                   {"create of AdamW",
-                    [] { return as_status(Optimizer::create(AdamWConfig{})); }},
-                   {"update",
-                    [&] {
-                      Optimizer fresh = not_counted([] {
-                        return Optimizer::create(AdamWConfig{}).value();
-                      });
-                      fresh.begin_step();
-                      return fresh.update(name, values, gradient);
-                    }},
-                   {"state", [&] { return as_status(optimizer.state()); }},
-                   {"set_state", [&] { return stepped().set_state(state); }}});
+  expect_failures(
+      {{"create of SGD", [] { return Optimizer::create(SgdConfig{}); }},
+       {"create of AdamW", [] { return Optimizer::create(AdamWConfig{}); }},
+       {"update",
+        [&] {
+          Optimizer fresh = not_counted(
+              [] { return Optimizer::create(AdamWConfig{}).value(); });
+          fresh.begin_step();
+          return fresh.update(name, values, gradient);
+        }},
+       {"state", [&] { return optimizer.state(); }},
+       {"set_state", [&] { return stepped().set_state(state); }}});
   expect_failures_of_errors(
       {{"create of SGD",
-        [] {
-          return as_status(Optimizer::create(SgdConfig{.learning_rate = kNaN}));
-        }},
+        [] { return Optimizer::create(SgdConfig{.learning_rate = kNaN}); }},
        {"create of AdamW",
-        [] {
-          return as_status(
-              Optimizer::create(AdamWConfig{.learning_rate = kNaN}));
-        }},
+        [] { return Optimizer::create(AdamWConfig{.learning_rate = kNaN}); }},
        {"update", [&] { return stepped().update(name, values, nan); }},
        {"set_state", [&] { return stepped().set_state(wrong); }},
        {"clip_gradient_norm", [&] {
           const std::span<float> all(values);
-          return as_status(clip_gradient_norm({&all, 1}, kNaN));
+          return clip_gradient_norm({&all, 1}, kNaN);
         }}});
 }
 
@@ -251,33 +238,24 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfALayerMayFail) {
   expect_failures_of_errors({
       {"create",
        [] {
-         return as_status(MultiHeadAttention::create(
-             {.embed_dim = 5, .num_heads = 2}, Seed{1}));
+         return MultiHeadAttention::create({.embed_dim = 5, .num_heads = 2},
+                                           Seed{1});
        }},
       {"complete_config",
-       [] {
-         return as_status(complete_config({.embed_dim = 5, .num_heads = 2}));
-       }},
+       [] { return complete_config({.embed_dim = 5, .num_heads = 2}); }},
       {"from_params",
-       [] {
-         return as_status(MultiHeadAttention::from_params(some_params(), 3));
-       }},
+       [] { return MultiHeadAttention::from_params(some_params(), 3); }},
       {"fix_sizes", [&] { return layer.fix_sizes({.query_dim = 9}); }},
-      {"forward",
-       [&] { return as_status(layer.forward(x, narrow, x, plain)); }},
+      {"forward", [&] { return layer.forward(x, narrow, x, plain); }},
       {"forward of rank 2",
-       [&] {
-         return as_status(layer.forward(flat, narrow_flat, flat, plain));
-       }},
+       [&] { return layer.forward(flat, narrow_flat, flat, plain); }},
       {"forward_into", [&] { return layer.forward_into(x, x, x, {}, plain); }},
       {"forward_for_backward",
-       [&] {
-         return as_status(layer.forward_for_backward(x, narrow, x, plain));
-       }},
+       [&] { return layer.forward_for_backward(x, narrow, x, plain); }},
       {"backward",
        [&] {
          auto saved = save();
-         return as_status(layer.backward(saved, narrow));
+         return layer.backward(saved, narrow);
        }},
   });
 }

@@ -175,9 +175,8 @@ TEST(MaskErrorsTest, AMaskHoldsEightRulesAndANinthIsAnError) {
   for (std::int64_t n = 0; n < 8; ++n) {
     mask = mask & window(n, 0);
   }
-  const auto bound = BoundMask::bind(mask, {kShape, {}, "attention"});
-  ASSERT_TRUE(bound);
-  EXPECT_EQ(bound->parts().size(), kMostMaskRules + 1);
+  const auto bound = BoundMask::bind(mask, {kShape, {}, "attention"}).value();
+  EXPECT_EQ(bound.parts().size(), kMostMaskRules + 1);
   EXPECT_EQ(mask.rule_count(), 8u);
   for (const Mask& nine : {mask & causal(), causal() & mask}) {
     EXPECT_EQ(nine.rule_count(), 9u);

@@ -97,84 +97,68 @@ TEST_F(StepFailuresTest, EveryAllocationMayFail) {
   const LayerNormParams norm = {filled<float, 1>({4}, 1),
                                 filled<float, 1>({4}, 0)};
   expect_failures(
-      {{"alibi_slopes", [&] { return as_status(alibi_slopes(12)); }},
-       {"BoundDropout::materialize",
-        [&] { return as_status(dropout.materialize()); }},
-       {"BoundMask::materialize",
-        [&] { return as_status(bound.materialize(1)); }},
-       {"current_target", [] { return as_status(current_target()); }},
+      {{"alibi_slopes", [&] { return alibi_slopes(12); }},
+       {"BoundDropout::materialize", [&] { return dropout.materialize(); }},
+       {"BoundMask::materialize", [&] { return bound.materialize(1); }},
+       {"current_target", [] { return current_target(); }},
        {"Embedding::create",
         [] {
-          return as_status(
-              Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1}));
+          return Embedding::create({.vocab_size = 9, .embed_dim = 4}, Seed{1});
         }},
-       {"Embedding::forward", [&] { return as_status(embed.forward(ids_)); }},
-       {"Embedding::backward",
-        [&] { return as_status(embed.backward(ids_, rows_)); }},
-       {"Executor::with_threads",
-        [] { return as_status(Executor::with_threads(1)); }},
+       {"Embedding::forward", [&] { return embed.forward(ids_); }},
+       {"Embedding::backward", [&] { return embed.backward(ids_, rows_); }},
+       {"Executor::with_threads", [] { return Executor::with_threads(1); }},
        {"gate_heads_backward",
-        [&] {
-          return as_status(
-              gate_heads_backward(x_, gates_, x_, y_, {}, alone()));
-        }},
-       {"HeadGroups::create",
-        [&] { return as_status(HeadGroups::create(sizes)); }},
+        [&] { return gate_heads_backward(x_, gates_, x_, y_, {}, alone()); }},
+       {"HeadGroups::create", [&] { return HeadGroups::create(sizes); }},
        {"layer_norm_backward",
         [&] {
-          return as_status(
-              layer_norm_backward(flat_, norm, flat_, d_flat_, {}, alone()));
+          return layer_norm_backward(flat_, norm, flat_, d_flat_, {}, alone());
         }},
        {"Linear::create",
         [] {
-          return as_status(Linear::create({.in_features = 4, .out_features = 4},
-                                          RandomStream(Seed{1}, 1)));
+          return Linear::create({.in_features = 4, .out_features = 4},
+                                RandomStream(Seed{1}, 1));
         }},
        {"Linear::from_params",
         [] {
           auto weight = Tensor<float, 2>::create({3, 4});
-          return weight ? as_status(Linear::from_params(*std::move(weight)))
-                        : Status(weight.error());
+          return weight ? Linear::from_params(*std::move(weight))
+                        : Result<Linear>(weight.error());
         }},
        {"Linear::forward",
-        [&] { return as_status(linear_step.forward(rows_, "x", alone())); }},
+        [&] { return linear_step.forward(rows_, "x", alone()); }},
        {"Linear::backward_input",
-        [&] {
-          return as_status(linear_step.backward_input(rows_, "d_y", alone()));
-        }},
+        [&] { return linear_step.backward_input(rows_, "d_y", alone()); }},
        {"Linear::backward_params",
-        [&] {
-          return as_status(
-              linear_step.backward_params(rows_, rows_, {}, alone()));
-        }},
+        [&] { return linear_step.backward_params(rows_, rows_, {}, alone()); }},
        {"norm_heads",
         [&] { return norm_heads(kNorm, norm_params_, x_, y_, alone()); }},
        {"norm_heads_backward",
         [&] {
-          return as_status(norm_heads_backward(kNorm, norm_params_, x_, x_, y_,
-                                               {}, alone()));
+          return norm_heads_backward(kNorm, norm_params_, x_, x_, y_, {},
+                                     alone());
         }},
-       {"pad", [&] { return as_status(pad(tokens)); }},
+       {"pad", [&] { return pad(tokens); }},
        {"Tensor::create",
         [] {
-          return as_status(Tensor<float, 2>::create({3, 4}));
+          return Tensor<float, 2>::create({3, 4});
         }},
        {"Rotary::create",
         [] {
-          return as_status(Rotary::create(
+          return Rotary::create(
               {.rotary_dim = 4,
-               .scaling = YarnScaling{.factor = 2, .original_length = 8}}));
+               .scaling = YarnScaling{.factor = 2, .original_length = 8}});
         }},
        {"Rotary::from_tables",
-        [&] { return as_status(Rotary::from_tables(flat_, flat_)); }},
+        [&] { return Rotary::from_tables(flat_, flat_); }},
        {"rotate_heads",
         [&] {
           return rotate_heads(rotary_, {y_, y_}, kShape, QueryStart(starts_),
                               {}, alone());
         }},
-       {"Tensor::clone", [&] { return as_status(x_.clone()); }},
-       {"Workspace::create",
-        [] { return as_status(Workspace::create(100)); }}});
+       {"Tensor::clone", [&] { return x_.clone(); }},
+       {"Workspace::create", [] { return Workspace::create(100); }}});
 }
 
 TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
@@ -214,24 +198,21 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"apply_mask", [&] { return apply_mask(s_, bound, other_); }},
       {"apply_softcap", [&] { return apply_softcap(s_, 1, other_, alone()); }},
       {"average_heads", [&] { return average_heads(s_, other_); }},
-      {"BoundAlibi::bind",
-       [&] { return as_status(BoundAlibi::bind(nan_, kContext)); }},
+      {"BoundAlibi::bind", [&] { return BoundAlibi::bind(nan_, kContext); }},
       {"BoundT5Bias::bind",
        [&] {
-         return as_status(BoundT5Bias::bind(
-             {.table = {nan_.data(), {2, 2}, {0, 1}}}, kContext));
+         return BoundT5Bias::bind({.table = {nan_.data(), {2, 2}, {0, 1}}},
+                                  kContext);
        }},
       {"BoundBias::bind",
        [&] {
-         return as_status(BoundBias::bind(
-             dense(view_of(flat_), {Axis::Lq, Axis::Lkv}), kContext));
+         return BoundBias::bind(dense(view_of(flat_), {Axis::Lq, Axis::Lkv}),
+                                kContext);
        }},
       {"BoundDropout::bind",
-       [] { return as_status(BoundDropout::bind({.p = 2}, kContext)); }},
+       [] { return BoundDropout::bind({.p = 2}, kContext); }},
       {"BoundMask::bind",
-       [&] {
-         return as_status(BoundMask::bind(key_lengths(lengths), kContext));
-       }},
+       [&] { return BoundMask::bind(key_lengths(lengths), kContext); }},
       {"check_head_gates", [&] { return check_head_gates("test", nan_, 2); }},
       {"check_token", [] { return check_token(7, 1, 2, 3); }},
       {"check_tokens",
@@ -241,8 +222,7 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
                              }),
                              9);
        }},
-      {"DeviceBuffer::create",
-       [] { return as_status(DeviceBuffer::create(8, {})); }},
+      {"DeviceBuffer::create", [] { return DeviceBuffer::create(8, {}); }},
       {"DeviceBuffer::copy_from",
        [&] {
          return DeviceBuffer().copy_from(std::as_bytes(std::span(elements)));
@@ -252,40 +232,36 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
          return DeviceBuffer().copy_to(std::as_writable_bytes(y_.elements()));
        }},
       {"wait_for", [] { return wait_for({}); }},
-      {"name_of", [] { return as_status(name_of(Device())); }},
-      {"Embedding::create",
-       [] { return as_status(Embedding::create({}, Seed{1})); }},
-      {"Embedding::from_weight",
-       [] { return as_status(Embedding::from_weight({})); }},
-      {"Embedding::forward", [&] { return as_status(embed.forward(far_ids)); }},
-      {"Embedding::backward",
-       [&] { return as_status(embed.backward(far_ids, rows_)); }},
+      {"name_of", [] { return name_of(Device()); }},
+      {"Embedding::create", [] { return Embedding::create({}, Seed{1}); }},
+      {"Embedding::from_weight", [] { return Embedding::from_weight({}); }},
+      {"Embedding::forward", [&] { return embed.forward(far_ids); }},
+      {"Embedding::backward", [&] { return embed.backward(far_ids, rows_); }},
       {"gate_heads", [&] { return gate_heads(x_, nan_, y_, alone()); }},
       {"gelu", [&] { return gelu(flat_, narrow_, alone()); }},
       {"gelu_backward",
        [&] { return gelu_backward(flat_, narrow_, flat_, alone()); }},
-      {"HeadGroups::create",
-       [&] { return as_status(HeadGroups::create(empty_group)); }},
+      {"HeadGroups::create", [&] { return HeadGroups::create(empty_group); }},
       {"HeadGroups::check", [&] { return groups.check(4, 2, "test"); }},
       {"layer_norm", [&] { return layer_norm(flat_, norm, flat_, alone()); }},
       {"norm_heads",
        [&] { return norm_heads({.eps = 0}, norm_params_, x_, y_, alone()); }},
       {"norm_heads_backward",
        [&] {
-         return as_status(
-             norm_heads_backward(kNorm, norm_params_, s_, s_, s_, {}, alone()));
+         return norm_heads_backward(kNorm, norm_params_, s_, s_, s_, {},
+                                    alone());
        }},
       {"Linear::create",
        [] {
-         return as_status(Linear::create({.in_features = 0, .out_features = 1},
-                                         RandomStream(Seed{1}, 1)));
+         return Linear::create({.in_features = 0, .out_features = 1},
+                               RandomStream(Seed{1}, 1));
        }},
       {"Linear::forward_into",
        [&] { return linear_step.forward_into(rows_, {}, "x", alone()); }},
       {"merge_heads",
        [&] {
-         return as_status(merge_heads(TensorView<const float, 4>(
-             x_.data(), {2, 3, 2, 2}, {24, 8, 4, 1})));
+         return merge_heads(TensorView<const float, 4>(x_.data(), {2, 3, 2, 2},
+                                                       {24, 8, 4, 1}));
        }},
       {"NamedAxes::check",
        [] {
@@ -294,10 +270,9 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"Offsets::check", [&] { return Offsets(offsets).check(3, 3, "test"); }},
       {"QueryStart::check",
        [&] { return QueryStart(offsets.view()).check({.B = 3}); }},
-      {"Rotary::create",
-       [] { return as_status(Rotary::create({.rotary_dim = 3})); }},
+      {"Rotary::create", [] { return Rotary::create({.rotary_dim = 3}); }},
       {"Rotary::from_tables",
-       [&] { return as_status(Rotary::from_tables(flat_, narrow_)); }},
+       [&] { return Rotary::from_tables(flat_, narrow_); }},
       {"rotate",
        [&] { return rotary_.rotate(x_, y_, {.start = -1}, alone()); }},
       {"rotate_back", [&] { return rotary_.rotate_back(x_, s_, {}, alone()); }},
@@ -309,14 +284,14 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"scores", [&] { return scores(x_, x_, 1, other_, alone()); }},
       {"softmax",
        [&] { return softmax(s_, EmptyRow::zero, s_, wrong_lse, alone()); }},
-      {"split_heads", [&] { return as_status(split_heads(whole, 3)); }},
-      {"view_blhd", [&] { return as_status(view_blhd(elements, 1, 2, 2, 2)); }},
-      {"view_bhld", [&] { return as_status(view_bhld(elements, 1, 2, 2, 2)); }},
+      {"split_heads", [&] { return split_heads(whole, 3); }},
+      {"view_blhd", [&] { return view_blhd(elements, 1, 2, 2, 2); }},
+      {"view_bhld", [&] { return view_bhld(elements, 1, 2, 2, 2); }},
       {"weigh",
        [&] {
          return weigh(s_, x_, bound, lse, EmptyRow::zero, other_, alone());
        }},
-      {"with_threads", [] { return as_status(Executor::with_threads(0)); }},
+      {"with_threads", [] { return Executor::with_threads(0); }},
   });
 }
 

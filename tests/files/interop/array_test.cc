@@ -122,10 +122,11 @@ TEST(ArrayTest, MaskAsNumbersAndNumbersAsMaskAreErrors) {
 }
 
 TEST(ArrayTest, IntegersAreAMaskIfAllAre0Or1) {
-  const auto mask = to_bool<1>(
-      array_of<std::int32_t>(DType::int32, {0, 1, 1, 0}), "test", "mask");
-  ASSERT_TRUE(mask);
-  EXPECT_THAT(mask->elements(), ElementsAre(false, true, true, false));
+  const auto mask =
+      to_bool<1>(array_of<std::int32_t>(DType::int32, {0, 1, 1, 0}), "test",
+                 "mask")
+          .value();
+  EXPECT_THAT(mask.elements(), ElementsAre(false, true, true, false));
   const auto error_of = [](std::vector<std::int64_t> elements) {
     return to_bool<1>(array_of<std::int64_t>(DType::int64, elements), "test",
                       "mask")
@@ -147,10 +148,11 @@ TEST(ArrayTest, IntegersAreAMaskIfAllAre0Or1) {
 
 TEST(ArrayTest, Uint64BeyondInt64IsAnErrorThatSaysWhere) {
   const std::uint64_t last = std::uint64_t{1} << 63;
-  const auto fits = to_int64<1>(
-      array_of<std::uint64_t>(DType::uint64, {0, last - 1}), "test", "tokens");
-  ASSERT_TRUE(fits);
-  EXPECT_THAT(fits->elements(),
+  const auto fits =
+      to_int64<1>(array_of<std::uint64_t>(DType::uint64, {0, last - 1}), "test",
+                  "tokens")
+          .value();
+  EXPECT_THAT(fits.elements(),
               ElementsAre(0, std::numeric_limits<std::int64_t>::max()));
   EXPECT_THAT(to_int64<1>(array_of<std::uint64_t>(DType::uint64, {0, 0, last}),
                           "attention", "tokens"),
@@ -186,9 +188,8 @@ TEST(ArrayTest, ArrayWhoseDataDoNotFitItsShapeIsAnError) {
 TEST(ArrayTest, ScalarBecomesATensorWithoutAxes) {
   Array array = array_of<float>(DType::float32, {2.5f});
   array.shape.clear();
-  const auto tensor = to_float<0>(array, "test", "x");
-  ASSERT_TRUE(tensor) << tensor.error().message();
-  EXPECT_THAT(tensor->elements(), ElementsAre(2.5f));
+  const auto tensor = to_float<0>(array, "test", "x").value();
+  EXPECT_THAT(tensor.elements(), ElementsAre(2.5f));
 }
 
 TEST(ArrayTest, DataLieOnABoundaryOf64) {

@@ -30,15 +30,14 @@ TEST(ConvertParamsTest, ThereAndBackHasTheSameBytes) {
 TEST(ConvertParamsTest, SaysWhatItConverted) {
   const BertFile file;
   const auto converted =
-      convert_params(file.path(), {.to = "keras", .layer = 1, .num_heads = 2});
-  ASSERT_TRUE(converted) << converted.error().message();
-  EXPECT_EQ(converted->from.layout->name, "bert");
-  EXPECT_THAT(converted->layers, ElementsAre(1));
-  EXPECT_THAT(converted->other_names, ElementsAre("pooler.dense.weight"));
-  EXPECT_EQ(converted->others.size(), 1u);
-  EXPECT_EQ(converted->metadata.at("format"), "pt");
-  EXPECT_THAT(converted->tensors.at("query/kernel").shape,
-              ElementsAre(4, 2, 2));
+      convert_params(file.path(), {.to = "keras", .layer = 1, .num_heads = 2})
+          .value();
+  EXPECT_EQ(converted.from.layout->name, "bert");
+  EXPECT_THAT(converted.layers, ElementsAre(1));
+  EXPECT_THAT(converted.other_names, ElementsAre("pooler.dense.weight"));
+  EXPECT_EQ(converted.others.size(), 1u);
+  EXPECT_EQ(converted.metadata.at("format"), "pt");
+  EXPECT_THAT(converted.tensors.at("query/kernel").shape, ElementsAre(4, 2, 2));
 }
 
 // Which argument the error of these options is about.
@@ -76,26 +75,24 @@ TEST(ConvertParamsTest, ErrorsNameTheOption) {
 
 TEST(InspectParamsTest, FindsLayoutLayersAndSizes) {
   const BertFile file;
-  const auto found = inspect_params(file.path());
-  ASSERT_TRUE(found) << found.error().message();
-  EXPECT_EQ(found->tensors.size(), 17u);
-  EXPECT_EQ(found->layout->layout->name, "bert");
-  ASSERT_EQ(found->layers.size(), 2u);
-  EXPECT_FALSE(found->layers[0].shapes.num_heads);
-  EXPECT_EQ(found->layers[0].why_no_heads->message(),
+  const auto found = inspect_params(file.path()).value();
+  EXPECT_EQ(found.tensors.size(), 17u);
+  EXPECT_EQ(found.layout->layout->name, "bert");
+  ASSERT_EQ(found.layers.size(), 2u);
+  EXPECT_FALSE(found.layers[0].shapes.num_heads);
+  EXPECT_EQ(found.layers[0].why_no_heads->message(),
             "its folder has no config.json");
-  EXPECT_EQ(found->attention_parameters, 2u * 4 * (16 + 4));
-  EXPECT_EQ(found->parameters, found->attention_parameters + 16);
-  EXPECT_EQ(found->files.front().sha256.size(), 64u);
+  EXPECT_EQ(found.attention_parameters, 2u * 4 * (16 + 4));
+  EXPECT_EQ(found.parameters, found.attention_parameters + 16);
+  EXPECT_EQ(found.files.front().sha256.size(), 64u);
 }
 
 TEST(InspectParamsTest, TensorsThatFitNoLayoutAreNoError) {
   const BertFile file;
-  const auto found = inspect_params(file.path(), "keras");
-  ASSERT_TRUE(found) << found.error().message();
-  EXPECT_FALSE(found->layout);
-  EXPECT_THAT(found->layers, IsEmpty());
-  EXPECT_NE(found->why_no_layout->message().find("keras"), std::string::npos);
+  const auto found = inspect_params(file.path(), "keras").value();
+  EXPECT_FALSE(found.layout);
+  EXPECT_THAT(found.layers, IsEmpty());
+  EXPECT_NE(found.why_no_layout->message().find("keras"), std::string::npos);
 }
 
 TEST(InspectParamsTest, AMissingFileIsAnError) {

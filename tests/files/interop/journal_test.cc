@@ -40,10 +40,9 @@ TEST(JournalTest, OneOfAnEarlierVersionIsRead) {
   for (const std::string& written : {line, with_line_ends}) {
     const std::string lines = written + "\n" + sha256_of(written) + "\n";
     put_file(folder / "o.json.partial", bytes_of(lines));
-    const auto state = Journal(folder / "o.json", kWork).state();
-    ASSERT_TRUE(state);
-    EXPECT_EQ(state->dump(), R"({"done":12})");
-    ASSERT_TRUE(Journal(folder / "o.json", kWork).keep(*state));
+    const auto state = Journal(folder / "o.json", kWork).state().value();
+    EXPECT_EQ(state.dump(), R"({"done":12})");
+    ASSERT_TRUE(Journal(folder / "o.json", kWork).keep(state));
     EXPECT_EQ(file_bytes(folder / "o.json.partial"),
               bytes_of(line + "\n" + sha256_of(line) + "\n"));
   }

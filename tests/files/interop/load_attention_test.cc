@@ -109,15 +109,14 @@ TEST_P(LoadAttentionTest, ALayerOfTheLayoutGivesItsOutput) {
   add_laid_out(layer, GetParam(), 0, arrays);
   const TempFolder folder;
   const std::string path = put_arrays(folder, arrays);
-  const auto loaded = load_attention(path, {.num_heads = kHeads});
-  ASSERT_TRUE(loaded) << loaded.error().message();
-  expect_same_layer(*loaded, layer);
+  const auto loaded = load_attention(path, {.num_heads = kHeads}).value();
+  expect_same_layer(loaded, layer);
   const auto chosen =
       load_attention(path, {.layer = 0,
                             .layout = std::string(GetParam().name),
-                            .num_heads = kHeads});
-  ASSERT_TRUE(chosen) << chosen.error().message();
-  expect_same_layer(*chosen, layer);
+                            .num_heads = kHeads})
+          .value();
+  expect_same_layer(chosen, layer);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LoadAttentionTest, testing::ValuesIn(layouts()),

@@ -89,24 +89,20 @@ TEST(NpyTest, WritesTheBytesThatNumpyWrites) {
         "vector.npy", "empty.npy"}) {
     const Result<Array> array = read_npy(data_path(name));
     ASSERT_TRUE(array) << array.error().message();
-    const auto bytes = format_npy(array->view());
-    ASSERT_TRUE(bytes) << bytes.error().message();
-    EXPECT_EQ(*bytes, file_bytes(data_path(name))) << name;
+    const auto bytes = format_npy(array->view()).value();
+    EXPECT_EQ(bytes, file_bytes(data_path(name))) << name;
     const TempFolder folder;
     ASSERT_TRUE(write_npy(folder / name, array->view()));
-    EXPECT_EQ(*bytes, file_bytes(folder / name)) << name;
+    EXPECT_EQ(bytes, file_bytes(folder / name)) << name;
   }
 }
 
 TEST(NpyTest, ReadsWhatNumpyWrote) {
-  const auto doubles = read_npy(data_path("version3.npy"));
-  ASSERT_TRUE(doubles) << doubles.error().message();
-  EXPECT_THAT(elements_of<double>(doubles->data),
-              ElementsAre(0, 1, 2, 3, 4, 5));
-  const auto fortran = read_npy(data_path("big_endian_fortran.npy"));
-  ASSERT_TRUE(fortran) << fortran.error().message();
-  EXPECT_THAT(fortran->shape, ElementsAre(2, 3, 4));
-  const auto numbers = elements_of<std::int32_t>(fortran->data);
+  const auto doubles = read_npy(data_path("version3.npy")).value();
+  EXPECT_THAT(elements_of<double>(doubles.data), ElementsAre(0, 1, 2, 3, 4, 5));
+  const auto fortran = read_npy(data_path("big_endian_fortran.npy")).value();
+  EXPECT_THAT(fortran.shape, ElementsAre(2, 3, 4));
+  const auto numbers = elements_of<std::int32_t>(fortran.data);
   for (int i = 0; i < 24; ++i) {
     EXPECT_EQ(numbers[static_cast<std::size_t>(i)], i);
   }
@@ -120,17 +116,17 @@ TEST(NpyTest, HeaderMayHaveItsKeysInAnyOrderAndBlanksAnywhere) {
            "'fortran_order' :False }   \n",
            "{'descr': 'u1', 'fortran_order': False, 'shape': (2L, 3L), }",
        }) {
-    const auto array = parse_npy(npy_file(dict, data), "x.npy");
-    ASSERT_TRUE(array) << dict << array.error().message();
-    EXPECT_THAT(array->shape, ElementsAre(2, 3));
+    const auto array = parse_npy(npy_file(dict, data), "x.npy").value();
+    EXPECT_THAT(array.shape, ElementsAre(2, 3));
   }
 }
 
 TEST(NpyTest, BoolOfAnyBytesButZeroIsTrue) {
-  const auto array = parse_npy(
-      npy_file(npy_dict("|b1", "(4,)"), bytes_of({"\0\1\2\xff", 4})), "x.npy");
-  ASSERT_TRUE(array);
-  EXPECT_EQ(Bytes(array->data.begin(), array->data.end()),
+  const auto array =
+      parse_npy(npy_file(npy_dict("|b1", "(4,)"), bytes_of({"\0\1\2\xff", 4})),
+                "x.npy")
+          .value();
+  EXPECT_EQ(Bytes(array.data.begin(), array.data.end()),
             bytes_of({"\0\1\1\1", 4}));
 }
 
@@ -175,10 +171,9 @@ TEST(NpyTest, StridedViewsAreWrittenInCOrder) {
   const TensorView<const float, 3> view(values.data(), {2, 3, 4});
   const TempFolder folder;
   ASSERT_TRUE(write_npy(folder / "x.npy", view.permuted({2, 0, 1})));
-  const auto array = read_npy(folder / "x.npy");
-  ASSERT_TRUE(array) << array.error().message();
-  EXPECT_THAT(array->shape, ElementsAre(4, 2, 3));
-  const auto written = elements_of<float>(array->data);
+  const auto array = read_npy(folder / "x.npy").value();
+  EXPECT_THAT(array.shape, ElementsAre(4, 2, 3));
+  const auto written = elements_of<float>(array.data);
   std::size_t at = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     for (std::size_t j = 0; j < 2; ++j) {
@@ -189,9 +184,8 @@ TEST(NpyTest, StridedViewsAreWrittenInCOrder) {
   }
   // Repeated and reversed elements: strides 0 and -1.
   const TensorView<const float, 2> odd(values.data() + 2, {2, 3}, {0, -1});
-  const auto bytes = format_npy(odd);
-  ASSERT_TRUE(bytes);
-  EXPECT_THAT(elements_of<float>(std::span(*bytes).last(24)),
+  const auto bytes = format_npy(odd).value();
+  EXPECT_THAT(elements_of<float>(std::span(bytes).last(24)),
               ElementsAre(2, 1, 0, 2, 1, 0));
 }
 

@@ -50,14 +50,10 @@ TEST(ParamsOutOfMemoryTest, EveryAllocationOfALayoutMayFail) {
             10);
   const LayerParams empty;
   expect_failures_of_errors(
-      {{"find_layout",
-        [&] { return as_status(find_layout(shapes, subject, "bert")); }},
-       {"layer_shapes",
-        [&] { return as_status(layer_shapes(match, shapes, 1)); }},
-       {"take_layer",
-        [&] { return as_status(take_layer(match, shapes, 1, read)); }},
-       {"lay_out",
-        [&] { return as_status(lay_out(empty, 0, layout("keras"))); }}});
+      {{"find_layout", [&] { return find_layout(shapes, subject, "bert"); }},
+       {"layer_shapes", [&] { return layer_shapes(match, shapes, 1); }},
+       {"take_layer", [&] { return take_layer(match, shapes, 1, read); }},
+       {"lay_out", [&] { return lay_out(empty, 0, layout("keras")); }}});
 }
 
 TEST(ParamsOutOfMemoryTest, EveryAllocationOfAConversionMayFail) {
@@ -74,8 +70,7 @@ TEST(ParamsOutOfMemoryTest, EveryAllocationOfAConversionMayFail) {
   EXPECT_GT(failures_of([&] { return convert_params(from, to, options); }, 53),
             100);
   expect_failures_of_errors(
-      {{"convert_params",
-        [&] { return as_status(convert_params(from, {.to = "none"})); }},
+      {{"convert_params", [&] { return convert_params(from, {.to = "none"}); }},
        {"write_params", [&] { return write_params("x", converted); }}});
 }
 

@@ -59,12 +59,11 @@ TEST(ParamsTest, FolderIsReadByTheNamesOfOthersToo) {
   put(folder / "W_q.bias.npy", 7);
   put_file(folder / "case.json", bytes_of("{}"));
   put_file(folder / ".npy", bytes_of("a name of nothing"));
-  const auto params = read_params(folder.path(), kNames);
-  ASSERT_TRUE(params) << params.error().message();
-  EXPECT_EQ(params->size(), 3u);
-  EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
-  EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
-  EXPECT_EQ(last_of(*params, "w_q.bias"), 7);
+  const auto params = read_params(folder.path(), kNames).value();
+  EXPECT_EQ(params.size(), 3u);
+  EXPECT_EQ(last_of(params, "w_q.weight"), 5);
+  EXPECT_EQ(last_of(params, "w_o.weight"), 6);
+  EXPECT_EQ(last_of(params, "w_q.bias"), 7);
 }
 
 TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
@@ -73,10 +72,9 @@ TEST(ParamsTest, ArchiveIsReadAsAFolderIs) {
   const Weight o(6);
   ASSERT_TRUE(write_npz(folder / "layer.npz",
                         {{"W_q.weight", q.view()}, {"fc_o.weight", o.view()}}));
-  const auto params = read_params(folder / "layer.npz", kNames);
-  ASSERT_TRUE(params) << params.error().message();
-  EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
-  EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+  const auto params = read_params(folder / "layer.npz", kNames).value();
+  EXPECT_EQ(last_of(params, "w_q.weight"), 5);
+  EXPECT_EQ(last_of(params, "w_o.weight"), 6);
 }
 
 TEST(ParamsTest, SafetensorsAreReadAsAFolderIs) {
@@ -92,11 +90,10 @@ TEST(ParamsTest, SafetensorsAreReadAsAFolderIs) {
                            R"("layer.safetensors","fc_o.weight":)"
                            R"("layer.safetensors"}})"));
   for (const std::string& path : {file, index}) {
-    const auto params = read_params(path, kNames);
-    ASSERT_TRUE(params) << params.error().message();
-    EXPECT_EQ(params->size(), 2u);
-    EXPECT_EQ(last_of(*params, "w_q.weight"), 5);
-    EXPECT_EQ(last_of(*params, "w_o.weight"), 6);
+    const auto params = read_params(path, kNames).value();
+    EXPECT_EQ(params.size(), 2u);
+    EXPECT_EQ(last_of(params, "w_q.weight"), 5);
+    EXPECT_EQ(last_of(params, "w_o.weight"), 6);
   }
   ASSERT_TRUE(write_safetensors(
       file, {{"w_q.weight", nan.view()}, {"w_o.weight", o.view()}}));
@@ -163,10 +160,9 @@ TEST(ParamsTest, NamesOfHeadwiseAreNoLayoutUnlessItIsChosen) {
   const TempFolder folder;
   put(folder / "W_q.weight.npy", 5);
   put(folder / "w_o.weight.npy", 6);
-  const auto layer = read_layer_params(folder.path(), kNames);
-  ASSERT_TRUE(layer) << layer.error().message();
-  EXPECT_EQ(last_of(layer->params, "w_q.weight"), 5);
-  EXPECT_FALSE(layer->num_heads);
+  const auto layer = read_layer_params(folder.path(), kNames).value();
+  EXPECT_EQ(last_of(layer.params, "w_q.weight"), 5);
+  EXPECT_FALSE(layer.num_heads);
   EXPECT_THAT(read_layer_params(folder.path(), kNames, {.number = 2}),
               HasError({.code = ErrorCode::out_of_range,
                         .operation = "read_params",
@@ -242,11 +238,10 @@ TEST(LayerHeadsTest, StandBesideTheParameters) {
                                {"w_o.weight", weight.view()},
                                {"num_heads", number(0)},
                                {"num_kv_heads", number(1)}}));
-  const auto layer = read_layer_params(path, kNames);
-  ASSERT_TRUE(layer) << layer.error().message();
-  EXPECT_EQ(layer->num_heads, 2u);
-  EXPECT_EQ(layer->num_kv_heads, 1u);
-  EXPECT_EQ(layer->params.size(), 2u);
+  const auto layer = read_layer_params(path, kNames).value();
+  EXPECT_EQ(layer.num_heads, 2u);
+  EXPECT_EQ(layer.num_kv_heads, 1u);
+  EXPECT_EQ(layer.params.size(), 2u);
   // It is no parameter.
   EXPECT_THAT(read_params(path, kNames),
               IsBad(path, "num_heads", {}, {"w_q.weight"}));

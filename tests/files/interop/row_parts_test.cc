@@ -74,9 +74,8 @@ TEST_F(RowPartsTest, JoinsPartsOfSeveralProcessesInTheOrderOfTheRows) {
   RowParts last = parts();
   ASSERT_TRUE(last.add({.ranges = {{9, 1}}}, rows_of({{9, 1}})));
   ASSERT_TRUE(last.add({.ranges = {{6, 1}}}, rows_of({{6, 1}})));
-  const auto pieces = last.join();
-  ASSERT_TRUE(pieces) << pieces.error().message();
-  EXPECT_EQ(pieces->size(), 4u);
+  const auto pieces = last.join().value();
+  EXPECT_EQ(pieces.size(), 4u);
   EXPECT_EQ(file_bytes(out_), whole);
   EXPECT_EQ(folder_.count(), 1u);  // no parts
 }
@@ -92,11 +91,10 @@ TEST_F(RowPartsTest, WithoutSavingThereAreNoParts) {
 
 TEST_F(RowPartsTest, GivesBackWhatWasSavedOfTheSameWork) {
   save({{2, 3}, {8, 1}});
-  const auto pieces = parts().read();
-  ASSERT_TRUE(pieces);
-  ASSERT_EQ(pieces->size(), 1u);
-  EXPECT_EQ((*pieces)[0].ranges, (std::vector<RowInterval>{{2, 3}, {8, 1}}));
-  EXPECT_EQ((*pieces)[0].note.dump(), R"({"n":1})");
+  const auto pieces = parts().read().value();
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].ranges, (std::vector<RowInterval>{{2, 3}, {8, 1}}));
+  EXPECT_EQ(pieces[0].note.dump(), R"({"n":1})");
   EXPECT_TRUE(parts({{"model", "abd"}}).read()->empty());
   RowParts narrower(out_, {kRows, kColumns - 1});
   narrower.set_work(kWork);

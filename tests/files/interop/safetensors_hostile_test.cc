@@ -390,16 +390,14 @@ TEST(SafetensorsHostileTest, SizesOfZeroAreHarmlessEverywhere) {
     for (const char* type : {"F32", "F16", "BF16", "F64", "BOOL", "I8"}) {
       const Bytes bytes =
           safetensors_file("{" + entry("w", type, shape, "[0,0]") + "}", {});
-      const auto file = parse_safetensors(bytes, "x");
-      ASSERT_TRUE(file) << file.error().message();
-      const auto array = file->array("w");
-      ASSERT_TRUE(array);
-      EXPECT_TRUE(check_finite(*array, "test", "w"));
-      EXPECT_FALSE(to_float<5>(*array, "test", "w"));
+      const auto file = parse_safetensors(bytes, "x").value();
+      const auto array = file.array("w").value();
+      EXPECT_TRUE(check_finite(array, "test", "w"));
+      EXPECT_FALSE(to_float<5>(array, "test", "w"));
       const Bytes again =
-          format_safetensors({{"w", file->tensor("w").value().view}}).value();
+          format_safetensors({{"w", file.tensor("w").value().view}}).value();
       EXPECT_EQ(parse_safetensors(again, "y").value().tensors().at("w").shape,
-                array->shape);
+                array.shape);
     }
   }
 }

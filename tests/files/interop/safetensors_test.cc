@@ -45,28 +45,27 @@ std::span<const std::byte> view_bytes(const AnyView& view) {
 TEST(SafetensorsTest, EveryTypeThatTheFormatsOwnLibraryWroteIsRead) {
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
     const auto file =
-        open_safetensors(data_path("every_type.safetensors"), access);
-    ASSERT_TRUE(file) << file.error().message();
-    EXPECT_EQ(file->tensors().size(), 16u);
+        open_safetensors(data_path("every_type.safetensors"), access).value();
+    EXPECT_EQ(file.tensors().size(), 16u);
     for (const char* name :
          {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8"}) {
-      EXPECT_THAT(floats_of(*file, name), ElementsAre(-1, 0, 3)) << name;
+      EXPECT_THAT(floats_of(file, name), ElementsAre(-1, 0, 3)) << name;
     }
     for (const char* name : {"u64", "u32", "u16", "u8"}) {
-      EXPECT_THAT(floats_of(*file, name), ElementsAre(1, 0, 3)) << name;
+      EXPECT_THAT(floats_of(file, name), ElementsAre(1, 0, 3)) << name;
     }
-    const auto flags = to_bool<1>(file->array("bool").value(), "test", "bool");
-    ASSERT_TRUE(flags);
-    EXPECT_THAT(flags->elements(), ElementsAre(false, true, true));
-    EXPECT_EQ(to_float<0>(file->array("scalar").value(), "test", "scalar")
+    const auto flags =
+        to_bool<1>(file.array("bool").value(), "test", "bool").value();
+    EXPECT_THAT(flags.elements(), ElementsAre(false, true, true));
+    EXPECT_EQ(to_float<0>(file.array("scalar").value(), "test", "scalar")
                   .value()
                   .elements()[0],
               2.5f);
-    EXPECT_THAT(file->tensors().at("empty").shape, ElementsAre(2, 0, 3));
-    EXPECT_TRUE(file->array("empty").value().data.empty());
-    EXPECT_TRUE(file->tensors().contains("encoder.layer.0/\xc3\xa9\"\\"));
-    EXPECT_THAT(file->metadata(), ElementsAre(Pair("format", "pt"),
-                                              Pair("note", "line\n\xc3\xa9")));
+    EXPECT_THAT(file.tensors().at("empty").shape, ElementsAre(2, 0, 3));
+    EXPECT_TRUE(file.array("empty").value().data.empty());
+    EXPECT_TRUE(file.tensors().contains("encoder.layer.0/\xc3\xa9\"\\"));
+    EXPECT_THAT(file.metadata(), ElementsAre(Pair("format", "pt"),
+                                             Pair("note", "line\n\xc3\xa9")));
   }
 }
 
@@ -84,12 +83,11 @@ TEST(SafetensorsTest, SixteenBitNumbersAreWidenedExactly) {
       safetensors_file("{" + entry("h", "F16", "[4]", "[0,8]") + "," +
                            entry("b", "BF16", "[3]", "[8,14]") + "}",
                        data);
-  const auto file = parse_safetensors(bytes, "x");
-  ASSERT_TRUE(file) << file.error().message();
+  const auto file = parse_safetensors(bytes, "x").value();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  EXPECT_THAT(floats_of(*file, "h"),
+  EXPECT_THAT(floats_of(file, "h"),
               ElementsAre(0x1p-24f, 65504.0f, kInfinity, 0x1p-14f));
-  EXPECT_THAT(floats_of(*file, "b"),
+  EXPECT_THAT(floats_of(file, "b"),
               ElementsAre(0x1p-133f, 0x1.fep127f, -kInfinity));
 }
 
@@ -102,16 +100,13 @@ TEST(SafetensorsTest, TensorIsReadInPlaceWhereItsBytesCanBeUsedAsTheyAre) {
     header.resize((header.size() + 7) / 8 * 8, ' ');
     header.append(static_cast<std::size_t>(blanks), ' ');
     const Bytes bytes = safetensors_file(header, data);
-    const auto file = parse_safetensors(bytes, "x");
-    ASSERT_TRUE(file) << file.error().message();
-    const auto tensor = file->tensor("a");
-    ASSERT_TRUE(tensor);
-    EXPECT_EQ(tensor->in_place, blanks % 4 == 0);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor->view.data()) % 4, 0u);
-    EXPECT_THAT(elements_of<float>(view_bytes(tensor->view)),
-                ElementsAre(1, 2));
-    if (tensor->in_place) {
-      EXPECT_EQ(tensor->view.data(), bytes.data() + bytes.size() - 8);
+    const auto file = parse_safetensors(bytes, "x").value();
+    const auto tensor = file.tensor("a").value();
+    EXPECT_EQ(tensor.in_place, blanks % 4 == 0);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.view.data()) % 4, 0u);
+    EXPECT_THAT(elements_of<float>(view_bytes(tensor.view)), ElementsAre(1, 2));
+    if (tensor.in_place) {
+      EXPECT_EQ(tensor.view.data(), bytes.data() + bytes.size() - 8);
     }
   }
 }
@@ -148,23 +143,19 @@ TEST(SafetensorsTest, AnyByteButZeroIsTrue) {
   const Bytes bytes =
       safetensors_file("{" + entry("b", "BOOL", "[4]", "[0,4]") + "}",
                        bytes_of({"\x00\x01\x02\xff", 4}));
-  const auto file = parse_safetensors(bytes, "x");
-  ASSERT_TRUE(file);
-  const auto array = file->array("b");
-  ASSERT_TRUE(array);
-  EXPECT_THAT(elements_of<char>(array->data), ElementsAre(0, 1, 1, 1));
+  const auto file = parse_safetensors(bytes, "x").value();
+  const auto array = file.array("b").value();
+  EXPECT_THAT(elements_of<char>(array.data), ElementsAre(0, 1, 1, 1));
 }
 
 TEST(SafetensorsTest, FileThatWasReadDoesNotChangeWithItsFile) {
   const TempFolder folder;
   const std::string path = folder / "a.safetensors";
   put_file(path, file_bytes(data_path("one.safetensors")));
-  const auto file = open_safetensors(path, FileAccess::read);
-  ASSERT_TRUE(file);
-  const auto tensor = file->tensor("a");
-  ASSERT_TRUE(tensor);
+  const auto file = open_safetensors(path, FileAccess::read).value();
+  const auto tensor = file.tensor("a").value();
   put_file(path, {});  // the same file, of no bytes now
-  EXPECT_THAT(elements_of<float>(view_bytes(tensor->view)), ElementsAre(1, 2));
+  EXPECT_THAT(elements_of<float>(view_bytes(tensor.view)), ElementsAre(1, 2));
 }
 
 TEST(SafetensorsTest, FileComesThroughAPipe) {
@@ -205,31 +196,29 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
 }
 
 TEST(SafetensorsTest, WhatIsWrittenIsReadAgainInEveryType) {
-  const auto file = open_safetensors(data_path("every_type.safetensors"));
-  ASSERT_TRUE(file);
+  const auto file =
+      open_safetensors(data_path("every_type.safetensors")).value();
   std::map<std::string, SafetensorsTensor> tensors;
   std::map<std::string, AnyView> views;
-  for (const auto& [name, entry] : file->tensors()) {
-    tensors[name] = file->tensor(name).value();
+  for (const auto& [name, entry] : file.tensors()) {
+    tensors[name] = file.tensor(name).value();
     views.emplace(name, tensors[name].view);
   }
   const TempFolder folder;
   const std::string path = folder / "again.safetensors";
-  const Status written = write_safetensors(path, views, file->metadata());
+  const Status written = write_safetensors(path, views, file.metadata());
   ASSERT_TRUE(written) << written.error().message();
   EXPECT_EQ(file_bytes(path),
-            format_safetensors(views, file->metadata()).value());
-  const auto again = open_safetensors(path, FileAccess::mapped);
-  ASSERT_TRUE(again) << again.error().message();
-  EXPECT_EQ(again->metadata(), file->metadata());
-  ASSERT_EQ(again->tensors().size(), views.size());
+            format_safetensors(views, file.metadata()).value());
+  const auto again = open_safetensors(path, FileAccess::mapped).value();
+  EXPECT_EQ(again.metadata(), file.metadata());
+  ASSERT_EQ(again.tensors().size(), views.size());
   for (const auto& [name, view] : views) {
-    const auto tensor = again->tensor(name);
-    ASSERT_TRUE(tensor) << tensor.error().message();
-    EXPECT_TRUE(tensor->in_place) << name;
-    EXPECT_EQ(tensor->view.dtype(), view.dtype()) << name;
-    EXPECT_TRUE(std::ranges::equal(tensor->view.extents(), view.extents()));
-    EXPECT_TRUE(std::ranges::equal(view_bytes(tensor->view), view_bytes(view)))
+    const auto tensor = again.tensor(name).value();
+    EXPECT_TRUE(tensor.in_place) << name;
+    EXPECT_EQ(tensor.view.dtype(), view.dtype()) << name;
+    EXPECT_TRUE(std::ranges::equal(tensor.view.extents(), view.extents()));
+    EXPECT_TRUE(std::ranges::equal(view_bytes(tensor.view), view_bytes(view)))
         << name;
   }
 }
@@ -237,11 +226,12 @@ TEST(SafetensorsTest, WhatIsWrittenIsReadAgainInEveryType) {
 TEST(SafetensorsTest, TheBytesThatAreWrittenAreTheFormats) {
   const std::array<float, 2> values = {1, 2};
   const bool flag = true;
-  const auto file = format_safetensors(
-      {{"a", TensorView<const bool, 0>(&flag, {})},
-       {"w\n", TensorView<const float, 2>(values.data(), {2, 1})}},
-      {{"k", "\"v\""}});
-  ASSERT_TRUE(file) << file.error().message();
+  const auto file =
+      format_safetensors(
+          {{"a", TensorView<const bool, 0>(&flag, {})},
+           {"w\n", TensorView<const float, 2>(values.data(), {2, 1})}},
+          {{"k", "\"v\""}})
+          .value();
   std::string header = R"({"__metadata__":{"k":"\"v\""},)" +
                        entry("a", "BOOL", "[]", "[8,9]") + "," +
                        entry("w\\n", "F32", "[2,1]", "[0,8]") + "}";
@@ -250,7 +240,7 @@ TEST(SafetensorsTest, TheBytesThatAreWrittenAreTheFormats) {
   append_number(data, 0x3f800000, 4);
   append_number(data, 0x40000000, 4);
   append_number(data, 1, 1);
-  EXPECT_EQ(*file, safetensors_file(header, data));
+  EXPECT_EQ(file, safetensors_file(header, data));
   EXPECT_EQ(format_safetensors({}).value(),
             file_bytes(data_path("none.safetensors")));
 }
@@ -261,9 +251,8 @@ TEST(SafetensorsTest, ViewsWithStridesAreWrittenInCOrder) {
   const std::array<std::ptrdiff_t, 2> strides = {1, 3};  // transposed
   const AnyView view(values.data(), DType::float32, extents, strides);
   const Bytes bytes = format_safetensors({{"t", view}}).value();
-  const auto file = parse_safetensors(bytes, "x");
-  ASSERT_TRUE(file) << file.error().message();
-  EXPECT_THAT(elements_of<float>(file->array("t").value().data),
+  const auto file = parse_safetensors(bytes, "x").value();
+  EXPECT_THAT(elements_of<float>(file.array("t").value().data),
               ElementsAre(0, 3, 1, 4, 2, 5));
   const TempFolder folder;
   ASSERT_TRUE(write_safetensors(folder / "t.safetensors", {{"t", view}}));
@@ -315,14 +304,13 @@ TEST(SafetensorsTest, HeaderThatCouldNotBeReadIsNotWritten) {
 }
 
 TEST(SafetensorsTest, TensorThatIsNotThereIsNamed) {
-  const auto file = open_safetensors(data_path("one.safetensors"));
-  ASSERT_TRUE(file);
+  const auto file = open_safetensors(data_path("one.safetensors")).value();
   const auto is_missing = HasError({.code = ErrorCode::out_of_range,
                                     .operation = "open_safetensors",
                                     .file = data_path("one.safetensors"),
                                     .given = {"b\\x0a"}});
-  EXPECT_THAT(file->tensor("b\n"), is_missing);
-  EXPECT_THAT(file->array("b\n"), is_missing);
+  EXPECT_THAT(file.tensor("b\n"), is_missing);
+  EXPECT_THAT(file.array("b\n"), is_missing);
 }
 
 TEST(SafetensorsTest, FileThatIsNotThereIsNamedWithTheReason) {

@@ -82,36 +82,33 @@ TEST(ShardedSafetensorsTest, TensorsComeFromTheShardsThatTheIndexNames) {
   const Model files;
   files.put_index(kWhole);
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
-    const auto model = files.open(access);
-    ASSERT_TRUE(model) << model.error().message();
-    EXPECT_THAT(model->shard_names(),
+    const auto model = files.open(access).value();
+    EXPECT_THAT(model.shard_names(),
                 ElementsAre(Pair("w_k", "one.safetensors"),
                             Pair("w_q", "one.safetensors"),
                             Pair("w_v", "two.safetensors")));
-    EXPECT_EQ(model->shards().size(), 2u);
+    EXPECT_EQ(model.shards().size(), 2u);
     for (const auto& [name, value] :
          {std::pair{"w_q", 'q'}, {"w_k", 'k'}, {"w_v", 'v'}}) {
-      const auto array = model->array(name);
-      ASSERT_TRUE(array) << array.error().message();
-      EXPECT_THAT(elements_of<char>(array->data), ElementsAre(value, value));
-      EXPECT_TRUE(model->tensor(name).value().in_place);
+      const auto array = model.array(name).value();
+      EXPECT_THAT(elements_of<char>(array.data), ElementsAre(value, value));
+      EXPECT_TRUE(model.tensor(name).value().in_place);
     }
     const auto is_missing = HasError({.code = ErrorCode::out_of_range,
                                       .operation = std::string(kOperation),
                                       .file = files.index(),
                                       .given = {"w_o"}});
-    EXPECT_THAT(model->array("w_o"), is_missing);
-    EXPECT_THAT(model->tensor("w_o"), is_missing);
+    EXPECT_THAT(model.array("w_o"), is_missing);
+    EXPECT_THAT(model.tensor("w_o"), is_missing);
   }
 }
 
 TEST(ShardedSafetensorsTest, TensorThatTheIndexDoesNotNameIsLeftOut) {
   const Model files;
   files.put_index_of("one.safetensors");
-  const auto model = files.open();
-  ASSERT_TRUE(model);
-  EXPECT_EQ(model->shard_names().size(), 1u);
-  EXPECT_FALSE(model->array("w_k"));
+  const auto model = files.open().value();
+  EXPECT_EQ(model.shard_names().size(), 1u);
+  EXPECT_FALSE(model.array("w_k"));
   files.put_index("{\"weight_map\":{}}");
   EXPECT_TRUE(files.open());
 }
@@ -200,9 +197,8 @@ TEST(ShardedSafetensorsTest, LinksIntoTheBlobsOfAHubCacheAreFollowed) {
   put_file(cache / "blobs/index", bytes_of(kIndexOfOne));
   cache.link("../../blobs/index", std::string(kIndex));
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
-    const auto model = open_sharded_safetensors(cache.index(), access);
-    ASSERT_TRUE(model) << model.error().message();
-    EXPECT_THAT(elements_of<char>(model->array("w_q").value().data),
+    const auto model = open_sharded_safetensors(cache.index(), access).value();
+    EXPECT_THAT(elements_of<char>(model.array("w_q").value().data),
                 ElementsAre('q', 'q'));
   }
   // Its index may be a file.

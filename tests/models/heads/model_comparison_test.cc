@@ -51,11 +51,7 @@ class SmallModel {
   const TextModel& operator*() const { return *model_; }
 
  private:
-  void read() {
-    auto model = read_text_model(folder_.path());
-    ASSERT_TRUE(model) << model.error().message();
-    model_ = *std::move(model);
-  }
+  void read() { model_ = read_text_model(folder_.path()).value(); }
 
   TempFolder folder_;
   std::unique_ptr<TextModel> model_;

@@ -234,10 +234,9 @@ TEST_P(BertEncoderTest, WhoeverLooksOnIsShownWhatEachLayerTakes) {
                            hidden.data()));
     return ok();
   };
-  const auto result = encoder.forward(kIds, {.before_each = look});
-  ASSERT_TRUE(result) << result.error().message();
+  const auto result = encoder.forward(kIds, {.before_each = look}).value();
   EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1}));
-  EXPECT_TRUE(same_bits(result->hidden, encoder.forward(kIds).value().hidden));
+  EXPECT_TRUE(same_bits(result.hidden, encoder.forward(kIds).value().hidden));
 
   const auto refuse = [](std::size_t layer, TensorView<const float, 3>) {
     return layer == 1 ? Status(Error{ErrorCode::bad_data, {.given = "enough"}})
@@ -261,9 +260,8 @@ TEST_P(BertEncoderTest, NamesMayHaveTheModelsPrefixAndTheNormsTheirOldNames) {
   }
   const std::string prefix =
       GetParam() == BertFamily::bert ? "bert." : "distilbert.";
-  const auto encoder = read(old, prefix);
-  ASSERT_TRUE(encoder) << encoder.error().message();
-  EXPECT_TRUE(same_bits(encoder->forward(kIds).value().hidden, expected));
+  const auto encoder = read(old, prefix).value();
+  EXPECT_TRUE(same_bits(encoder.forward(kIds).value().hidden, expected));
 }
 
 TEST_P(BertEncoderTest, AnEmptyBatchAndEmptySequencesAreLegal) {

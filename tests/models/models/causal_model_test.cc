@@ -296,9 +296,9 @@ TEST(CausalModelTest, APassFromALayerGoesOnWhereAnotherStopped) {
   ASSERT_EQ(entries.size(), 2u);
   for (std::size_t n = 0; n < 2; ++n) {
     const auto rest =
-        model.hidden(kTexts, {.from = LayerEntry{n, entries[n].view()}});
-    ASSERT_TRUE(rest);
-    EXPECT_TRUE(same_bits(rest->elements(), whole.elements()));
+        model.hidden(kTexts, {.from = LayerEntry{n, entries[n].view()}})
+            .value();
+    EXPECT_TRUE(same_bits(rest.elements(), whole.elements()));
   }
   const auto logits = model.unembed(whole).value();
   EXPECT_TRUE(

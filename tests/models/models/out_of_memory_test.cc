@@ -33,7 +33,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAVocabularyMayFail) {
   EXPECT_GT(failures_of([&] { return read_vocabulary(path); }), 3);
   expect_failures_of_errors(
       {{"parse_vocabulary",
-        [] { return as_status(parse_vocabulary("a\na\n", "vocab.txt")); }},
+        [] { return parse_vocabulary("a\na\n", "vocab.txt"); }},
        {"check_utf8", [] {
           return check_utf8(
               not_counted([] { return ErrorDetails{.argument = "text"}; }),
@@ -122,29 +122,21 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfAModelMayFail) {
   expect_failures_of_errors(
       {{"BertEncoder::read",
         [&] {
-          return as_status(BertEncoder::read(path, not_counted([&] {
-                                               BertConfig other = config;
-                                               other.num_layers = 3;
-                                               return other;
-                                             })));
+          return BertEncoder::read(path, not_counted([&] {
+                                     BertConfig other = config;
+                                     other.num_layers = 3;
+                                     return other;
+                                   }));
         }},
        {"encode",
-        [&] {
-          return as_status(model.encode(sentences, {.executor = &alone}));
-        }},
+        [&] { return model.encode(sentences, {.executor = &alone}); }},
        {"tokenize",
-        [&] {
-          return as_status(model.tokenize(sentences, {.executor = &alone}));
-        }},
+        [&] { return model.tokenize(sentences, {.executor = &alone}); }},
        {"forward",
-        [&] {
-          return as_status(
-              model.encoder().forward(unknown, {.executor = &alone}));
-        }},
+        [&] { return model.encoder().forward(unknown, {.executor = &alone}); }},
        {"forward_for_backward",
         [&] {
-          return as_status(
-              model.forward_for_backward(unknown, {.executor = &alone}));
+          return model.forward_for_backward(unknown, {.executor = &alone});
         }},
        {"replace_attention", [&] {
           auto kept = not_counted([&] {
@@ -255,20 +247,17 @@ TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
     });
   };
   expect_failures(
-      {{"create",
-        [&] { return as_status(LabelProbe::create(3, own_labels())); }},
+      {{"create", [&] { return LabelProbe::create(3, own_labels()); }},
        {"create of a projection",
-        [&] { return as_status(LabelProbe::create(linear(), own_labels())); }},
-       {"logits", [&] { return as_status(probe.logits(embeddings)); }},
-       {"probabilities",
-        [&] { return as_status(probe.probabilities(embeddings)); }}});
+        [&] { return LabelProbe::create(linear(), own_labels()); }},
+       {"logits", [&] { return probe.logits(embeddings); }},
+       {"probabilities", [&] { return probe.probabilities(embeddings); }}});
   expect_failures_of_errors(
-      {{"create", [&] { return as_status(LabelProbe::create(3, {})); }},
+      {{"create", [&] { return LabelProbe::create(3, {}); }},
        {"create of a projection",
-        [&] { return as_status(LabelProbe::create(linear(), {})); }},
-       {"logits", [&] { return as_status(probe.logits(wide)); }},
-       {"probabilities",
-        [&] { return as_status(probe.probabilities(wide)); }}});
+        [&] { return LabelProbe::create(linear(), {}); }},
+       {"logits", [&] { return probe.logits(wide); }},
+       {"probabilities", [&] { return probe.probabilities(wide); }}});
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfWritingAModelMayFail) {

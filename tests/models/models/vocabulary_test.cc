@@ -52,9 +52,9 @@ TEST(VocabularyTest, LinesMayEndLikeThoseOfWindowsAndTheLastMayNotEndAtAll) {
 
 TEST(VocabularyTest, AByteOrderMarkIsSkipped) {
   const auto vocabulary =
-      parse_vocabulary("\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "test");
-  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
-  EXPECT_EQ(vocabulary->token(0), "[PAD]");
+      parse_vocabulary("\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "test")
+          .value();
+  EXPECT_EQ(vocabulary.token(0), "[PAD]");
 }
 
 TEST(VocabularyTest, TheLongestTokenMatchesAlsoWhereAShorterOneIsMissing) {
@@ -158,9 +158,8 @@ TEST(VocabularyTest, AFileIsReadAndNamed) {
   const TempFolder folder;
   const std::string path = folder / "vocab.txt";
   put_file(path, bytes_of(vocabulary_text({"the"})));
-  const auto vocabulary = read_vocabulary(path);
-  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
-  EXPECT_EQ(vocabulary->token(5), "the");
+  const auto vocabulary = read_vocabulary(path).value();
+  EXPECT_EQ(vocabulary.token(5), "the");
   put_file(path, bytes_of("[PAD]\n[PAD]\n"));
   EXPECT_THAT(read_vocabulary(path),
               HasError({.code = ErrorCode::bad_data,

@@ -82,13 +82,13 @@ TEST(ImportanceFailuresTest, EveryAllocationOfAnErrorMayFail) {
   expect_failures_of_errors(
       {{"create",
         [&] {
-          return as_status(ImportanceRun::create(
-              not_counted([&] { return model.gated(); }), {.batch = 0}));
+          return ImportanceRun::create(
+              not_counted([&] { return model.gated(); }), {.batch = 0});
         }},
        {"step", [&] { return hopeless.step(); }},
        {"set_state", [&] { return run.set_state({}); }},
        {"parse_importance",
-        [] { return as_status(parse_importance("{}", "scores.json")); }}});
+        [] { return parse_importance("{}", "scores.json"); }}});
 }
 
 // ---- Pruning of a layer. ----
@@ -102,9 +102,8 @@ TEST(RemoveHeadsFailuresTest, EveryAllocationMayFail) {
             {.embed_dim = 8, .num_heads = 4, .scoring = scoring}, Seed{1})
             .value();
     EXPECT_GT(failures_of([&] { return remove_heads(layer, heads); }), 10);
-    expect_failures_of_errors({{"remove_heads", [&] {
-                                  return as_status(remove_heads(layer, none));
-                                }}});
+    expect_failures_of_errors(
+        {{"remove_heads", [&] { return remove_heads(layer, none); }}});
   }
 }
 
@@ -123,7 +122,7 @@ TEST(MeanCosineFailuresTest, EveryAllocationOfAnErrorMayFail) {
   const auto a = filled<float, 2>({3, 4}, 1);
   const auto b = filled<float, 2>({3, 5}, 1);
   expect_failures_of_errors(
-      {{"mean_cosine", [&] { return as_status(mean_cosine(a, b)); }}});
+      {{"mean_cosine", [&] { return mean_cosine(a, b); }}});
 }
 
 // ---- Pruning of a model. ----

@@ -114,27 +114,29 @@ TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsASave) {
 }
 
 TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsTheStart) {
-  EXPECT_GT(failures_of_a_rank(
-                3,
-                [&](Communicator& group, Begin begin) {
-                  SentenceEncoder own = encoder();
-                  LabelProbe head = probe();
-                  ClassifierExamples examples =
-                      testing_support::small_examples();
-                  begin();
-                  return testing_support::as_status(ClassifierRun::create(
-                      testing_support::kSmallSettings, std::move(own),
-                      std::move(head), std::move(examples), &group));
-                }),
-            10);
+  EXPECT_GT(
+      failures_of_a_rank(3,
+                         [&](Communicator& group, Begin begin) -> Status {
+                           SentenceEncoder own = encoder();
+                           LabelProbe head = probe();
+                           ClassifierExamples examples =
+                               testing_support::small_examples();
+                           begin();
+                           HEADWISE_TRY(ClassifierRun::create(
+                               testing_support::kSmallSettings, std::move(own),
+                               std::move(head), std::move(examples), &group));
+                           return ok();
+                         }),
+      10);
   const SentenceEncoder encoder = this->encoder();
   const LabelledText text = small_texts();
   EXPECT_GT(failures_of_a_rank(97,
-                               [&](Communicator& group, Begin begin) {
+                               [&](Communicator& group, Begin begin) -> Status {
                                  begin();
-                                 return testing_support::as_status(train_probe(
+                                 HEADWISE_TRY(train_probe(
                                      encoder, text, {.executor = &executor_},
                                      &group));
+                                 return ok();
                                }),
             10);
 }

@@ -161,9 +161,8 @@ TEST_F(RankedRunTest, ALossThatIsNotFiniteEndsAllWithTheSameMessage) {
 TEST_F(RankedRunTest, AllRanksHaveTheSameRunAndCheckpoint) {
   const auto expect_error = [](const std::string& what,
                                FunctionRef<Status(Communicator&)> work) {
-    const auto ended = run_ranks(2, work);
-    ASSERT_TRUE(ended);
-    for (const Status& status : *ended) {
+    const auto ended = run_ranks(2, work).value();
+    for (const Status& status : ended) {
       ASSERT_FALSE(status) << what;
       const std::string message = status.error().message();
       EXPECT_EQ(status.error().code(), ErrorCode::invalid_argument) << message;
@@ -207,14 +206,13 @@ TEST_F(RankedRunTest, AClassifierTrainedTogetherHasTheBitsOfOne) {
   const LabelProbe expected = train_probe(encoder, text).value();
   for (const std::size_t ranks : {2u, 3u, 13u}) {  // 10 texts
     on_ranks(ranks, [&](Communicator& group) {
-      const auto probe = train_probe(encoder, text, {}, &group);
-      ASSERT_TRUE(probe);
+      const auto probe = train_probe(encoder, text, {}, &group).value();
       const auto bits = [](const LabelProbe& of) {
         const auto weight = of.linear().weight();
         return std::vector<float>(weight.data(), weight.data() + weight.size());
       };
-      EXPECT_EQ(bits(*probe), bits(expected));
-      EXPECT_EQ(answers_of(encoder, *probe, text, {}, &group)->right,
+      EXPECT_EQ(bits(probe), bits(expected));
+      EXPECT_EQ(answers_of(encoder, probe, text, {}, &group)->right,
                 answers_of(encoder, expected, text)->right);
     });
   }

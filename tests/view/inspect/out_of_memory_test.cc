@@ -62,44 +62,44 @@ TEST(PictureFailuresTest, EveryAllocationMayFail) {
       .series = {"by score", "95% confidence interval", {{0, 90, 88, 92}}},
       .random = {"random", "", {{0, 90, 88, 92}, {1, 80, 70, 90}}}};
   const std::vector<double> losses = {3, 2, 1};
-  expect_failures({{"accuracy_curve_svg",
-                    [&] { return as_status(accuracy_curve_svg(accuracy)); }},
-                   {"head_scores_svg",
-                    [&] {
-                      return as_status(head_scores_svg(not_counted([] {
-                        return HeadScores{.title = "scores",
-                                          .scores = {{0.1, kPrunedHead}, {0.5}},
-                                          .removed = {{0, 0}}};
-                      })));
-                    }},
-                   {"heads_grid_svg",
-                    [&] {
-                      return as_status(heads_grid_svg(not_counted([&] {
-                        return HeadsGridPicture{grid, "grid", ""};
-                      })));
-                    }},
-                   {"heads_svg", [&] { return as_status(heads_svg(cells)); }},
-                   {"loss_curve_svg", [&] {
-                      return as_status(loss_curve_svg(not_counted([&] {
-                        return LossCurve{.title = "loss",
-                                         .model = {"model", losses},
-                                         .baseline = {"baseline", losses}};
-                      })));
-                    }}});
+  expect_failures(
+      {{"accuracy_curve_svg", [&] { return accuracy_curve_svg(accuracy); }},
+       {"head_scores_svg",
+        [&] {
+          return head_scores_svg(not_counted([] {
+            return HeadScores{.title = "scores",
+                              .scores = {{0.1, kPrunedHead}, {0.5}},
+                              .removed = {{0, 0}}};
+          }));
+        }},
+       {"heads_grid_svg",
+        [&] {
+          return heads_grid_svg(not_counted([&] {
+            return HeadsGridPicture{grid, "grid", ""};
+          }));
+        }},
+       {"heads_svg", [&] { return heads_svg(cells); }},
+       {"loss_curve_svg", [&] {
+          return loss_curve_svg(not_counted([&] {
+            return LossCurve{.title = "loss",
+                             .model = {"model", losses},
+                             .baseline = {"baseline", losses}};
+          }));
+        }}});
   constexpr long kStep = 13;
   EXPECT_GT(failures_of([&] { return heads_svg(images); }, kStep), 10);
   expect_failures_of_errors({{"heads_grid_svg",
                               [&] {
-                                return as_status(heads_grid_svg(not_counted([] {
+                                return heads_grid_svg(not_counted([] {
                                   return HeadsGridPicture{{}, "none", ""};
-                                })));
+                                }));
                               }},
                              {"heads_svg", [&] {
-                                return as_status(heads_svg(not_counted([&] {
+                                return heads_svg(not_counted([&] {
                                   HeadsPicture wrong = cells;
                                   wrong.key_labels.pop_back();
                                   return wrong;
-                                })));
+                                }));
                               }}});
 }
 
@@ -170,12 +170,12 @@ TEST_F(PageFailuresTest, EveryAllocationOfAnErrorMayFail) {
   ViewedLayer not_finite = layer(0);
   not_finite.query = nan;
   expect_failures_of_errors(
-      {{"html", [&] { return as_status(empty.html()); }},
+      {{"html", [&] { return empty.html(); }},
        {"add", [&] { return empty.add(wrong); }},
        {"add of NaN", [&] { return empty.add(not_finite); }},
        {"add_pruned", [&] { return empty.add_pruned(0, 0); }},
        {"LayerHeads::create",
-        [&] { return as_status(LayerHeads::create(not_finite, options)); }}});
+        [&] { return LayerHeads::create(not_finite, options); }}});
 }
 
 // A sink of the library, which copies what it is told.

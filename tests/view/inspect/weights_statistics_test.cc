@@ -83,31 +83,31 @@ TEST(WeightsStatisticsTest, AreThoseOfAttentionWithTheseWeights) {
   const auto expected =
       attention_statistics(call.query, call.key, no_value,
                            {.output = no_output, .attn_weights = weights},
-                           options, call.operation());
-  ASSERT_TRUE(expected) << expected.error().message();
+                           options, call.operation())
+          .value();
   const auto found =
-      weights_statistics(weights, {.query_start = 15}, call.operation());
-  ASSERT_TRUE(found) << found.error().message();
+      weights_statistics(weights, {.query_start = 15}, call.operation())
+          .value();
   // Rows of padding count nowhere.
   for (std::size_t h = 0; h < 3; ++h) {
     for (std::size_t i = 0; i < Call::kQueries; ++i) {
       for (std::size_t b = 0; i < (b == 0 ? 70U : 50U) && b < 2; ++b) {
         for (std::size_t k = 0; k < kStatistics; ++k) {
-          ASSERT_NEAR(found->rows(b, h, i, k), expected->rows(b, h, i, k), 5e-5)
+          ASSERT_NEAR(found.rows(b, h, i, k), expected.rows(b, h, i, k), 5e-5)
               << b << " " << h << " " << i << " " << k;
         }
         for (std::size_t n = 0; n < 5; ++n) {
-          ASSERT_EQ(found->top_weights(b, h, i, n),
-                    expected->top_weights(b, h, i, n));
+          ASSERT_EQ(found.top_weights(b, h, i, n),
+                    expected.top_weights(b, h, i, n));
         }
       }
     }
   }
-  expect_near(found->columns, expected->columns, 1e-5, "columns");
-  expect_near(found->map_mean, expected->map_mean, 1e-6, "map_mean");
-  expect_near(found->map_largest, expected->map_largest, 0, "map_largest");
-  expect_near(found->pooled.means, expected->pooled.means, 5e-5, "means");
-  EXPECT_EQ(found->pooled.rows(0), 120);
+  expect_near(found.columns, expected.columns, 1e-5, "columns");
+  expect_near(found.map_mean, expected.map_mean, 1e-6, "map_mean");
+  expect_near(found.map_largest, expected.map_largest, 0, "map_largest");
+  expect_near(found.pooled.means, expected.pooled.means, 5e-5, "means");
+  EXPECT_EQ(found.pooled.rows(0), 120);
 }
 
 // The weights of one head, (1, 1, 2, 3).
@@ -154,11 +154,12 @@ TEST(WeightsStatisticsTest, RowsOfPaddingMayHoldAnything) {
   const auto weights = two_rows({0, 1, 0, kNaN, -1, 7});
   auto lengths = Tensor<std::int64_t, 1>::create({1}).value();
   lengths(0) = 1;
-  const auto found = weights_statistics(
-      weights, {}, {.statistics = {.rows = true, .query_lengths = lengths}});
-  ASSERT_TRUE(found) << found.error().message();
-  EXPECT_EQ(found->pooled.rows(0), 1);
-  EXPECT_EQ(found->pooled.mean(0, Statistic::next), 1);
+  const auto found =
+      weights_statistics(
+          weights, {}, {.statistics = {.rows = true, .query_lengths = lengths}})
+          .value();
+  EXPECT_EQ(found.pooled.rows(0), 1);
+  EXPECT_EQ(found.pooled.mean(0, Statistic::next), 1);
   EXPECT_EQ(uneven_rows(weights, lengths).rows, 1U);
 }
 

@@ -41,8 +41,7 @@ bool any_may_attend(const ShownLayer& layer, std::size_t h, const Cell& cell) {
 
 Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
   const TensorView<const float, 2> largest = layer.head(h).map_largest;
-  auto map = Tensor<float, 2>::create(largest.extents());
-  HEADWISE_TRY(map);
+  HEADWISE_ASSIGN(auto map, Tensor<float, 2>::create(largest.extents()));
   Cell cell{};
   for (std::size_t r = 0; r < largest.extent(0); ++r) {
     cell.queries = map_cell_size(r, layer.queries());
@@ -51,7 +50,7 @@ Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
       cell.keys = map_cell_size(c, layer.keys());
       // A cell with attention has a pair that may attend.
       const bool allowed = largest(r, c) > 0 || any_may_attend(layer, h, cell);
-      (*map)(r, c) =
+      map(r, c) =
           allowed ? largest(r, c) : std::numeric_limits<float>::quiet_NaN();
       cell.first_key += cell.keys;
     }
@@ -73,12 +72,12 @@ Result<LayerHeads> LayerHeads::create(const ViewedLayer& layer,
                                       const OperationOptions& operation_options,
                                       std::size_t sequence) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    auto shown = ShownLayer::of(layer, options, operation_options, sequence,
-                                /*elements=*/false);
-    HEADWISE_TRY(shown);
+    HEADWISE_ASSIGN(auto shown,
+                    ShownLayer::of(layer, options, operation_options, sequence,
+                                   /*elements=*/false));
     HEADWISE_TRY(check_head_numbers(layer));
     return LayerHeads(std::make_unique<Parts>(
-        Parts{*std::move(shown),
+        Parts{std::move(shown),
               {layer.head_numbers.begin(), layer.head_numbers.end()}}));
   });
 }
@@ -90,13 +89,12 @@ std::size_t LayerHeads::keys() const { return parts_->layer.keys(); }
 Result<LayerHead> LayerHeads::head(std::size_t h) const {
   return catching_out_of_memory([&]() -> Result<LayerHead> {
     const ShownLayer& layer = parts_->layer;
-    auto map = map_of(layer, h);
-    HEADWISE_TRY(map);
+    HEADWISE_ASSIGN(auto map, map_of(layer, h));
     const std::size_t number = parts_->numbers.empty() ? h : parts_->numbers[h];
     return LayerHead{.number = number,
                      .kv_head = kv_head_number(layer.spec().shape, h, number),
                      .pooled = pool_rows(layer.head(h)),
-                     .map = *std::move(map)};
+                     .map = std::move(map)};
   });
 }
 
@@ -112,18 +110,16 @@ Result<WholeHead> LayerHeads::whole(std::size_t h) const {
     }
     const TensorView<const float, 2> weights = layer.weights(h);
     const auto [Lq, Lkv] = weights.extents();
-    auto attn_weights = Tensor<float, 3>::create({1, Lq, Lkv});
-    HEADWISE_TRY(attn_weights);
-    auto allowed = Tensor<bool, 3>::create({1, Lq, Lkv});
-    HEADWISE_TRY(allowed);
+    HEADWISE_ASSIGN(auto attn_weights, Tensor<float, 3>::create({1, Lq, Lkv}));
+    HEADWISE_ASSIGN(auto allowed, Tensor<bool, 3>::create({1, Lq, Lkv}));
     for (std::size_t i = 0; i < Lq; ++i) {
       for (std::size_t j = 0; j < Lkv; ++j) {
-        (*attn_weights)(0, i, j) = weights(i, j);
-        (*allowed)(0, i, j) =
+        attn_weights(0, i, j) = weights(i, j);
+        allowed(0, i, j) =
             layer.spec().mask.may_attend(layer.sequence(), h, i, j);
       }
     }
-    return WholeHead{*std::move(attn_weights), *std::move(allowed)};
+    return WholeHead{std::move(attn_weights), std::move(allowed)};
   });
 }
 

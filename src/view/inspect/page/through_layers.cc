@@ -31,12 +31,11 @@ Result<std::optional<std::string>> encode_shares(
 Result<EncodedThroughLayers> encode_through_layers(
     const ViewPageSettings& settings) {
   const ViewedThroughLayers& given = settings.through;
-  auto rollout = encode_shares("rollout", given.rollout, settings);
-  HEADWISE_TRY(rollout);
-  auto flow = encode_shares("flow", given.flow, settings);
-  HEADWISE_TRY(flow);
-  EncodedThroughLayers encoded{given.output_token, *std::move(rollout),
-                               *std::move(flow)};
+  HEADWISE_ASSIGN(auto rollout,
+                  encode_shares("rollout", given.rollout, settings));
+  HEADWISE_ASSIGN(auto flow, encode_shares("flow", given.flow, settings));
+  EncodedThroughLayers encoded{given.output_token, std::move(rollout),
+                               std::move(flow)};
   const std::size_t tokens = settings.query_labels.size();
   if (encoded.any() && given.output_token >= tokens) {
     return value_error(

@@ -146,16 +146,16 @@ Result<ShownLayer> ShownLayer::create(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     const AttentionOptions& options, const OperationOptions& operation_options,
     std::size_t sequence, std::optional<bool> elements, WeightsMemory memory) {
-  const auto shape = attention_shape(query.extents(), key.extents(),
-                                     without_features(key.extents()));
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(const auto shape,
+                  attention_shape(query.extents(), key.extents(),
+                                  without_features(key.extents())));
   HEADWISE_TRY(check_exact(kViewPage, options.arithmetic));
   OperationOptions asked = operation_options;
   asked.statistics.rows = true;  // there are no values
-  auto spec = AttentionSpec::create(*shape, options, asked, kViewPage);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_sequence(sequence, spec->shape.B));
-  ShownLayer layer(*std::move(spec));
+  HEADWISE_ASSIGN(auto spec,
+                  AttentionSpec::create(shape, options, asked, kViewPage));
+  HEADWISE_TRY(check_sequence(sequence, spec.shape.B));
+  ShownLayer layer(std::move(spec));
   const SequencePlace place = layer.spec_.shape.sequence(sequence);
   layer.sequence_ = sequence;
   layer.maps_ = std::max(place.Lq, place.Lkv) <= kMostMapLength;
@@ -188,15 +188,15 @@ Result<ShownLayer> ShownLayer::of(const ViewedLayer& layer,
                                   std::size_t sequence,
                                   std::optional<bool> elements,
                                   WeightsMemory memory) {
-  auto shown =
+  HEADWISE_ASSIGN(
+      auto shown,
       layer.has_weights()
           ? of_weights(layer.attn_weights, options, operation_options, sequence)
           : create(layer.query, layer.key, options, operation_options, sequence,
-                   elements, std::move(memory));
-  HEADWISE_TRY(shown);
-  HEADWISE_TRY(shown->take_norms(layer));
-  HEADWISE_TRY(shown->take_gradient(layer.gradient));
-  HEADWISE_TRY(shown->take_integrated(layer));
+                   elements, std::move(memory)));
+  HEADWISE_TRY(shown.take_norms(layer));
+  HEADWISE_TRY(shown.take_gradient(layer.gradient));
+  HEADWISE_TRY(shown.take_integrated(layer));
   return shown;
 }
 
@@ -285,20 +285,19 @@ Result<ShownLayer> ShownLayer::of_weights(
                   .expected = "at most " + std::to_string(kMostMapLength)}};
   }
   HEADWISE_TRY(check_sequence(sequence, B));
-  auto has_weight = Tensor<bool, 2>::create({Lq, Lkv});
-  HEADWISE_TRY(has_weight);
-  if (fill_has_weight(attn_weights, sequence, *has_weight)) {
+  HEADWISE_ASSIGN(auto has_weight, Tensor<bool, 2>::create({Lq, Lkv}));
+  if (fill_has_weight(attn_weights, sequence, has_weight)) {
     constexpr std::array<Axis, 2> kAxes = {Axis::Lq, Axis::Lkv};
     options.mask =
-        options.mask & dense(std::as_const(*has_weight).view(), kAxes);
+        options.mask & dense(std::as_const(has_weight).view(), kAxes);
   }
   operation_options.statistics.rows = true;
   operation_options.statistics.map = true;
   operation_options.statistics.columns = true;
   operation_options.statistics.top_keys = kPageTopKeys;
-  auto spec = weights_spec(attn_weights, options, operation_options, kViewPage);
-  HEADWISE_TRY(spec);
-  ShownLayer layer(*std::move(spec));
+  HEADWISE_ASSIGN(auto spec, weights_spec(attn_weights, options,
+                                          operation_options, kViewPage));
+  ShownLayer layer(std::move(spec));
   layer.sequence_ = sequence;
   layer.elements_ = false;
   layer.can_compute_ = false;
@@ -306,7 +305,7 @@ Result<ShownLayer> ShownLayer::of_weights(
   layer.query_ = {nullptr, {1, layer.spec_.statistics.queries(sequence), H, 0}};
   layer.key_ = {nullptr, {1, Lkv, H, 0}};
   layer.attn_weights_ = attn_weights;
-  layer.has_weight_ = *std::move(has_weight);
+  layer.has_weight_ = std::move(has_weight);
   HEADWISE_TRY(
       take(weights_statistics(attn_weights, layer.spec_), layer.statistics_));
   return layer;
@@ -344,10 +343,8 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
 
 Status ShownLayer::compute_rounded(AttentionOptions options,
                                    OperationOptions operation_options) {
-  auto rounded_query = rounded(query_);
-  auto rounded_key = rounded(key_);
-  HEADWISE_TRY(rounded_query);
-  HEADWISE_TRY(rounded_key);
+  HEADWISE_ASSIGN(auto rounded_query, rounded(query_));
+  HEADWISE_ASSIGN(auto rounded_key, rounded(key_));
   const std::size_t Hq = spec_.shape.Hq;
   HEADWISE_TRY(
       take(Tensor<float, 3>::create({1, Hq, queries()}), rounded_lse_));
@@ -361,14 +358,14 @@ Status ShownLayer::compute_rounded(AttentionOptions options,
   internal::CallPart part = internal::whole_call(spec_.shape);
   part.sequences = {sequence_, 1};
   part.queries = {0, queries()};
-  auto own = internal::options_of_part(spec_.shape, options, operation_options,
-                                       part, kViewPage);
-  HEADWISE_TRY(own);
-  own->operation_options.statistics.rows = true;  // there are no values
+  HEADWISE_ASSIGN(
+      auto own, internal::options_of_part(spec_.shape, options,
+                                          operation_options, part, kViewPage));
+  own.operation_options.statistics.rows = true;  // there are no values
   const auto done =
-      statistics_of(*rounded_query, *rounded_key,
+      statistics_of(rounded_query, rounded_key,
                     {.attn_weights = rounded_weights_, .lse = rounded_lse_},
-                    own->options, own->operation_options);
+                    own.options, own.operation_options);
   return done ? ok() : Status(done.error());
 }
 

@@ -308,26 +308,27 @@ struct ViewPage::Parts {
 
   // Adds a layer that has heads.
   Result<ShownLayer> see(const ViewedLayer& layer) {
-    auto shown = ShownLayer::of(layer, settings.attention, settings.operation,
-                                settings.sequence, settings.elements,
-                                std::exchange(memory, {}));
-    HEADWISE_TRY(shown);
-    HEADWISE_TRY(check_sizes(*shown));
+    HEADWISE_ASSIGN(
+        auto shown,
+        ShownLayer::of(layer, settings.attention, settings.operation,
+                       settings.sequence, settings.elements,
+                       std::exchange(memory, {})));
+    HEADWISE_TRY(check_sizes(shown));
     HEADWISE_TRY(check_head_numbers(layer));
-    EncodedLayer encoded = encode(*shown);
+    EncodedLayer encoded = encode(shown);
     HEADWISE_TRY(check_fits(layer, encoded));
-    Json sizes_of_this = sizes_json(*shown);
-    add_layer(layer, *shown, std::move(encoded));
-    norms = norms && shown->has_norms();
-    gradient = gradient && shown->has_gradient();
-    integrated = integrated && shown->has_integrated();
+    Json sizes_of_this = sizes_json(shown);
+    add_layer(layer, shown, std::move(encoded));
+    norms = norms && shown.has_norms();
+    gradient = gradient && shown.has_gradient();
+    integrated = integrated && shown.has_integrated();
     integrated_by_layer =
-        integrated_by_layer && shown->has_integrated_by_layer();
+        integrated_by_layer && shown.has_integrated_by_layer();
     if (sizes_of_all.is_null()) {
       sizes_of_all = std::move(sizes_of_this);
-      settings.elements = shown->elements();  // as all layers of a document
-      sizes = {shown->queries(), shown->keys(), shown->head_dim()};
-      maps = shown->maps();
+      settings.elements = shown.elements();  // as all layers of a document
+      sizes = {shown.queries(), shown.keys(), shown.head_dim()};
+      maps = shown.maps();
     }
     return shown;
   }
@@ -346,10 +347,9 @@ Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
   return catching_out_of_memory([&]() -> Result<ViewPage> {
     auto parts = std::make_unique<Parts>();
     HEADWISE_TRY(check_target(settings));
-    auto through = encode_through_layers(settings);
-    HEADWISE_TRY(through);
+    HEADWISE_ASSIGN(auto through, encode_through_layers(settings));
     parts->settings = std::move(settings);
-    parts->add_through(*std::move(through));
+    parts->add_through(std::move(through));
     return ViewPage(std::move(parts));
   });
 }
@@ -364,19 +364,17 @@ Status ViewPage::add(const ViewedLayer& layer) {
     return add_pruned(layer.number, layer.num_heads);
   }
   return catching_out_of_memory([&]() -> Status {
-    auto shown = parts_->see(layer);
-    HEADWISE_TRY(shown);
-    parts_->memory = shown->take_memory();
+    HEADWISE_ASSIGN(auto shown, parts_->see(layer));
+    parts_->memory = shown.take_memory();
     return ok();
   });
 }
 
 Result<LayerHeads> ViewPage::add_heads(const ViewedLayer& layer) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    auto shown = parts_->see(layer);
-    HEADWISE_TRY(shown);
+    HEADWISE_ASSIGN(auto shown, parts_->see(layer));
     return LayerHeads(std::make_unique<LayerHeads::Parts>(LayerHeads::Parts{
-        *std::move(shown),
+        std::move(shown),
         {layer.head_numbers.begin(), layer.head_numbers.end()}}));
   });
 }
@@ -400,8 +398,7 @@ Status ViewPage::next(ViewPageSettings settings) {
     auto fresh = std::make_unique<Parts>();
     settings.most_bytes = now.settings.most_bytes;
     HEADWISE_TRY(check_target(settings));
-    auto through = encode_through_layers(settings);
-    HEADWISE_TRY(through);
+    HEADWISE_ASSIGN(auto through, encode_through_layers(settings));
     const Json json = now.json();
     std::string block = encoded_text(json.dump());
     now.blocks.reserve(now.blocks.size() + 3);
@@ -412,7 +409,7 @@ Status ViewPage::next(ViewPageSettings settings) {
     fresh->bytes = now.bytes;
     fresh->earlier = std::move(now.earlier);
     fresh->changes = std::move(now.changes);
-    fresh->add_through(*std::move(through));
+    fresh->add_through(std::move(through));
     parts_ = std::move(fresh);
     return ok();
   });

@@ -155,14 +155,14 @@ class GridDrawing {
     const double cell_width = map_cell(head.map.extent(1), layout_.cell);
     const double cell_height = map_cell(head.map.extent(0), layout_.cell);
     const HeatImage image = pixels_of(head.map, given_.fit ? largest : 1);
-    const Result<std::string> uri = heat_image_uri(
-        "heads_grid_svg", image,
-        cell_pixels(image, cell_width, cell_height, given_.zoom));
-    HEADWISE_TRY(uri);
+    HEADWISE_ASSIGN(const auto uri,
+                    heat_image_uri("heads_grid_svg", image,
+                                   cell_pixels(image, cell_width, cell_height,
+                                               given_.zoom)));
     const Box box{whole.x, whole.y,
                   cell_width * static_cast<double>(image.columns),
                   cell_height * static_cast<double>(image.rows)};
-    svg_.image(box, *uri,
+    svg_.image(box, uri,
                tip(name, head,
                    std::string(words_.largest) + " " + svg_number(largest)));
     svg_.frame(box);

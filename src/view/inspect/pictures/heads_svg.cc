@@ -252,15 +252,15 @@ class HeadsDrawing {
         pixels.shades.push_back(shade(h, i, j));
       }
     }
-    const Result<std::string> uri =
+    HEADWISE_ASSIGN(
+        const auto uri,
         heat_image_uri("heads_svg", pixels,
                        cell_pixels(pixels, layout_.cell_width,
-                                   layout_.cell_height, given_.zoom));
-    HEADWISE_TRY(uri);
+                                   layout_.cell_height, given_.zoom)));
     if (any_masked_) {
       svg_.rectangle(map, "url(#masked)");  // shows where the image is clear
     }
-    svg_.image(map, *uri, name_of(h));
+    svg_.image(map, uri, name_of(h));
     return ok();
   }
 
