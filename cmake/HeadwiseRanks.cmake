@@ -43,7 +43,6 @@ headwise_component(ranks
     src/distribute/context_sequences.cc
     src/distribute/context_step.cc
     src/distribute/gather_keys.cc
-    src/distribute/backward_tensors.cc
     src/distribute/bias_relay.cc
     src/distribute/checked_heads.cc
     src/distribute/checked_layer.cc

@@ -33,8 +33,8 @@ Result<CheckedForward> checked_forward(const Communicator& group,
       checked_context(kContextAttention, call, group.ranks(), !must_gather);
   HEADWISE_TRY(context);
   CheckedForward all{*std::move(context)};
-  HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec.shape, all.shards,
-                                  group.rank(), own, outputs));
+  HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec, all.shards,
+                                  group.rank(), CallTensors(own, outputs)));
   if (!must_gather) {
     auto chunks = key_chunks(all.shards, call.chunk_keys, group.ranks(),
                              kContextAttention);

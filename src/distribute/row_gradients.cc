@@ -39,9 +39,9 @@ Result<Tensor<float, 1>> sums_of_heads(const HeadExchanges& exchanges,
 Result<RowGradients> RowGradients::create(Communicator& group,
                                           const AttentionShape& shape,
                                           std::size_t rows,
-                                          const AttentionGradients& wanted) {
-  const auto asked = Wanted<2>::ask(
-      group, {wanted.alibi.data() != nullptr, wanted.sinks.data() != nullptr});
+                                          const CallTensors& tensors) {
+  const auto asked = Wanted<2>::ask(group, {tensors.has(CallTensor::d_alibi),
+                                            tensors.has(CallTensor::d_sinks)});
   HEADWISE_TRY(asked);
   RowGradients made(*asked);
   for (const auto& [n, shares] :
@@ -61,11 +61,11 @@ RowShares RowGradients::shares() {
 
 Status RowGradients::add_up(Communicator& group, const AttentionShape& shape,
                             const Shards& shards, const RankHeads& heads,
-                            const AttentionGradients& gradients) const {
+                            const CallTensors& tensors) const {
   const HeadExchanges exchanges(group, shape, shards, heads);
   for (const auto& [n, own, whole] :
-       {std::tuple(kAlibi, &alibi_, &gradients.alibi),
-        {kSinks, &sinks_, &gradients.sinks}}) {
+       {std::tuple(kAlibi, &alibi_, CallTensor::d_alibi),
+        {kSinks, &sinks_, CallTensor::d_sinks}}) {
     if (!wanted_.by_any(n)) {
       continue;
     }
@@ -74,7 +74,8 @@ Status RowGradients::add_up(Communicator& group, const AttentionShape& shape,
     HEADWISE_TRY(sums);
     HEADWISE_TRY(share_heads(
         group, heads.query, 0, *sums,
-        [&, n = n](std::size_t rank) { return wanted_.by(rank, n); }, *whole));
+        [&, n = n](std::size_t rank) { return wanted_.by(rank, n); },
+        tensors.floats<1>(whole)));
   }
   return ok();
 }
