@@ -4,6 +4,7 @@
 // clang-format off
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/base/layout.h"
 #include "headwise/base/any_view.h"
@@ -58,6 +59,7 @@
 #include "headwise/attention/gradient_state.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/attention/backward.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/device_attention.h"
 #include "headwise/decode/kv_cache.h"
 #include "headwise/decode/decode_plan.h"

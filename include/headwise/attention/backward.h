@@ -45,6 +45,7 @@
 #include <cstddef>
 #include <span>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
@@ -85,18 +86,24 @@ TensorView<T, 4> by_scores(TensorView<T, Rank> view,
 // shape_mismatch for an input or a gradient that does not fit;
 // invalid_argument for a gradient that shares memory with an input or with
 // another gradient. After an error nothing was written.
-Status attention_backward(const BackwardInputs& inputs,
-                          const AttentionGradients& gradients,
+// The gradients of query, key and value are rounded once to their type; Delta
+// is computed from the output as it was returned.
+Status attention_backward(const CallTensors& tensors,
                           const AttentionOptions& options = {},
                           const OperationOptions& operation_options = {});
-// The same of 16-bit tensors, on the CPU or on a GPU (attention/forward.h). The
-// gradients of query, key and value are rounded once to their type; Delta is
-// computed from the output as it was returned.
-#define HEADWISE_BACKWARD(T)                                          \
-  Status attention_backward(const BackwardInputsOf<T>& inputs,        \
-                            const AttentionGradientsOf<T>& gradients, \
-                            const AttentionOptions& options = {},     \
-                            const OperationOptions& operation_options = {});
+
+// The same of tensors of each type, on the CPU or on a GPU
+// (attention/forward.h).
+#define HEADWISE_BACKWARD(T)                                           \
+  inline Status attention_backward(                                    \
+      const BackwardInputsOf<T>& inputs,                               \
+      const AttentionGradientsOf<T>& gradients,                        \
+      const AttentionOptions& options = {},                            \
+      const OperationOptions& operation_options = {}) {                \
+    return attention_backward(CallTensors(inputs, gradients), options, \
+                              operation_options);                      \
+  }
+HEADWISE_BACKWARD(float)
 HEADWISE_BACKWARD(BFloat16)
 HEADWISE_BACKWARD(Float16)
 #undef HEADWISE_BACKWARD

@@ -72,16 +72,22 @@ class HEADWISE_EXPORT DeviceAttentionPlan {
 
   // Errors: shape_mismatch and invalid_argument as in attention(), after which
   // no output was written; device_error.
+  Status run(const CallTensors& tensors) const;
   Status run(const AttentionInputsOf<T>& inputs,
-             const AttentionOutputsOf<T>& outputs) const;
+             const AttentionOutputsOf<T>& outputs) const {
+    return run(CallTensors(inputs, outputs));
+  }
 
   // The gradients, summed in an order that depends on neither the batch nor the
   // GPU's load; those of bias and slopes pair by pair without the matrix units.
   // Allocates up to 12 bytes per row and query head, in the order of the
   // stream.
   // Errors: as run(); unsupported for d_attn_weights.
+  Status run_backward(const CallTensors& tensors) const;
   Status run_backward(const BackwardInputsOf<T>& inputs,
-                      const AttentionGradientsOf<T>& gradients) const;
+                      const AttentionGradientsOf<T>& gradients) const {
+    return run_backward(CallTensors(inputs, gradients));
+  }
 
   const AttentionSpec& spec() const { return spec_; }
 

@@ -38,6 +38,7 @@
 //   Status s = attention(q, k, v, out, {.mask = causal()});
 #pragma once
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
@@ -48,40 +49,43 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-Status attention(TensorView<const float, 4> query,
-                 TensorView<const float, 4> key,
-                 TensorView<const float, 4> value, TensorView<float, 4> output,
-                 const AttentionOptions& options = {},
-                 const OperationOptions& operation_options = {});
-Status attention(TensorView<const float, 3> query,
-                 TensorView<const float, 3> key,
-                 TensorView<const float, 3> value, TensorView<float, 3> output,
-                 const AttentionOptions& options = {},
-                 const OperationOptions& operation_options = {});
-// Also writes the other outputs, such as attention weights and log-sum-exp.
-Status attention(TensorView<const float, 4> query,
-                 TensorView<const float, 4> key,
-                 TensorView<const float, 4> value,
-                 const AttentionOutputs& outputs,
+Status attention(const CallTensors& tensors,
                  const AttentionOptions& options = {},
                  const OperationOptions& operation_options = {});
 
-// Overloads for 16-bit tensors. OperationOptions::device says whether they are
-// in the CPU's memory or on a GPU (attention/device_attention.h).
-#define HEADWISE_ATTENTION(T)                                                \
-  Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key, \
-                   TensorView<const T, 4> value, TensorView<T, 4> output,    \
-                   const AttentionOptions& options = {},                     \
-                   const OperationOptions& operation_options = {});          \
-  Status attention(TensorView<const T, 3> query, TensorView<const T, 3> key, \
-                   TensorView<const T, 3> value, TensorView<T, 3> output,    \
-                   const AttentionOptions& options = {},                     \
-                   const OperationOptions& operation_options = {});          \
-  Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key, \
-                   TensorView<const T, 4> value,                             \
-                   const AttentionOutputsOf<T>& outputs,                     \
-                   const AttentionOptions& options = {},                     \
-                   const OperationOptions& operation_options = {});
+// The same of tensors of each type; the first also writes the other outputs,
+// such as attention weights and log-sum-exp. OperationOptions::device says
+// whether 16-bit tensors are in the CPU's memory or on a GPU
+// (attention/device_attention.h).
+#define HEADWISE_ATTENTION(T)                                                  \
+  inline Status attention(                                                     \
+      TensorView<const T, 4> query, TensorView<const T, 4> key,                \
+      TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs,      \
+      const AttentionOptions& options = {},                                    \
+      const OperationOptions& operation_options = {}) {                        \
+    return attention(                                                          \
+        CallTensors(AttentionInputsOf<T>{query, key, value}, outputs),         \
+        options, operation_options);                                           \
+  }                                                                            \
+  inline Status attention(                                                     \
+      TensorView<const T, 4> query, TensorView<const T, 4> key,                \
+      TensorView<const T, 4> value, TensorView<T, 4> output,                   \
+      const AttentionOptions& options = {},                                    \
+      const OperationOptions& operation_options = {}) {                        \
+    return attention(query, key, value,                                        \
+                     AttentionOutputsOf<T>{.output = output}, options,         \
+                     operation_options);                                       \
+  }                                                                            \
+  inline Status attention(                                                     \
+      TensorView<const T, 3> query, TensorView<const T, 3> key,                \
+      TensorView<const T, 3> value, TensorView<T, 3> output,                   \
+      const AttentionOptions& options = {},                                    \
+      const OperationOptions& operation_options = {}) {                        \
+    return attention(as_batch_of_one(query), as_batch_of_one(key),             \
+                     as_batch_of_one(value), as_batch_of_one(output), options, \
+                     operation_options);                                       \
+  }
+HEADWISE_ATTENTION(float)
 HEADWISE_ATTENTION(BFloat16)
 HEADWISE_ATTENTION(Float16)
 #undef HEADWISE_ATTENTION

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
@@ -51,23 +52,27 @@ class AttentionPlan {
   // out_of_range, invalid_argument for a workspace that is too small, for an
   // output that shares memory with another tensor and for offsets of a plan
   // without; then no output was written.
-  Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
-             TensorView<const float, 4> value, const AttentionOutputs& outputs,
-             Workspace& workspace, const Offsets& offsets = {}) const;
+  Status run(const CallTensors& tensors, Workspace& workspace,
+             const Offsets& offsets = {}) const;
   // The same, in memory that it allocates. Errors: also out_of_memory.
-  Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
-             TensorView<const float, 4> value, const AttentionOutputs& outputs,
-             const Offsets& offsets = {}) const;
-  // The same of 16-bit tensors (attention/forward.h), with the same plan.
-#define HEADWISE_RUN(T)                                                  \
-  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
-             TensorView<const T, 4> value,                               \
-             const AttentionOutputsOf<T>& outputs, Workspace& workspace, \
-             const Offsets& offsets = {}) const;                         \
-  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
-             TensorView<const T, 4> value,                               \
-             const AttentionOutputsOf<T>& outputs,                       \
-             const Offsets& offsets = {}) const;
+  Status run(const CallTensors& tensors, const Offsets& offsets = {}) const;
+  // Both for tensors of each type, with the same plan.
+#define HEADWISE_RUN(T)                                                       \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,        \
+             TensorView<const T, 4> value,                                    \
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace,      \
+             const Offsets& offsets = {}) const {                             \
+    return run(CallTensors(AttentionInputsOf<T>{query, key, value}, outputs), \
+               workspace, offsets);                                           \
+  }                                                                           \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,        \
+             TensorView<const T, 4> value,                                    \
+             const AttentionOutputsOf<T>& outputs,                            \
+             const Offsets& offsets = {}) const {                             \
+    return run(CallTensors(AttentionInputsOf<T>{query, key, value}, outputs), \
+               offsets);                                                      \
+  }
+  HEADWISE_RUN(float)
   HEADWISE_RUN(BFloat16)
   HEADWISE_RUN(Float16)
 #undef HEADWISE_RUN

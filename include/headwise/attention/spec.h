@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/gradient_state.h"
 #include "headwise/attention/state.h"
 #include "headwise/attention/statistics_options.h"
@@ -166,6 +167,7 @@ struct AttentionSpec {
 Result<AttentionShape> attention_shape(const Extents<4>& query,
                                        const Extents<4>& key,
                                        const Extents<4>& value);
+Result<AttentionShape> attention_shape(const CallTensors& tensors);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

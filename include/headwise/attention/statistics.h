@@ -37,6 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics_options.h"
 #include "headwise/attention/tensors.h"
@@ -91,17 +92,22 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
 // attention() with the statistics that operation_options asks for. If value and
 // output have head size 0, only the statistics are computed. Errors: those
 // of attention().
+// The statistics of `tensors` are set to those that are returned.
 Result<AttentionStatistics> attention_statistics(
-    TensorView<const float, 4> query, TensorView<const float, 4> key,
-    TensorView<const float, 4> value, const AttentionOutputs& outputs,
-    const AttentionOptions& options, const OperationOptions& operation_options);
-// Overloads for 16-bit tensors: as if they were widened to float32.
+    CallTensors tensors, const AttentionOptions& options,
+    const OperationOptions& operation_options);
+// The same of tensors of each type.
 #define HEADWISE_ATTENTION_STATISTICS(T)                                  \
-  Result<AttentionStatistics> attention_statistics(                       \
+  inline Result<AttentionStatistics> attention_statistics(                \
       TensorView<const T, 4> query, TensorView<const T, 4> key,           \
       TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs, \
       const AttentionOptions& options,                                    \
-      const OperationOptions& operation_options);
+      const OperationOptions& operation_options) {                        \
+    return attention_statistics(                                          \
+        CallTensors(AttentionInputsOf<T>{query, key, value}, outputs),    \
+        options, operation_options);                                      \
+  }
+HEADWISE_ATTENTION_STATISTICS(float)
 HEADWISE_ATTENTION_STATISTICS(BFloat16)
 HEADWISE_ATTENTION_STATISTICS(Float16)
 #undef HEADWISE_ATTENTION_STATISTICS

@@ -31,6 +31,7 @@
 #include <memory>
 #include <span>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
@@ -82,16 +83,20 @@ class DecodePlan {
   // Errors: those of KvCache::append() and of AttentionPlan::run(),
   // out_of_range for more than max_queries tokens; then nothing was appended
   // and no output was written.
-  Status run(std::span<const SequenceId> ids, TensorView<const float, 4> query,
-             TensorView<const float, 4> key, TensorView<const float, 4> value,
-             const AttentionOutputs& outputs, Workspace& workspace,
+  Status run(std::span<const SequenceId> ids, CallTensors tensors,
+             Workspace& workspace,
              TensorView<const std::int64_t, 1> offsets = {}) const;
-  // Overloads for 16-bit tensors, with the same plan.
-#define HEADWISE_RUN(T)                                                     \
-  Status run(std::span<const SequenceId> ids, TensorView<const T, 4> query, \
-             TensorView<const T, 4> key, TensorView<const T, 4> value,      \
-             const AttentionOutputsOf<T>& outputs, Workspace& workspace,    \
-             TensorView<const std::int64_t, 1> offsets = {}) const;
+  // The same for tensors of each type, with the same plan.
+#define HEADWISE_RUN(T)                                                       \
+  Status run(std::span<const SequenceId> ids, TensorView<const T, 4> query,   \
+             TensorView<const T, 4> key, TensorView<const T, 4> value,        \
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace,      \
+             TensorView<const std::int64_t, 1> offsets = {}) const {          \
+    return run(ids,                                                           \
+               CallTensors(AttentionInputsOf<T>{query, key, value}, outputs), \
+               workspace, offsets);                                           \
+  }
+  HEADWISE_RUN(float)
   HEADWISE_RUN(BFloat16)
   HEADWISE_RUN(Float16)
 #undef HEADWISE_RUN

@@ -44,6 +44,7 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/half.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
 
@@ -118,18 +119,12 @@ class KvCache {
   // number that its type would hold as an infinity (from 65520 in float16);
   // invalid_argument for a sequence given twice; shape_mismatch; those of
   // Offsets::check.
-  Status append(std::span<const SequenceId> ids, TensorView<const float, 4> key,
-                TensorView<const float, 4> value,
+  // Both are float, BFloat16 or Float16, whatever the type of the cache: each
+  // 16-bit number is widened exactly and then rounded once, unless the cache
+  // has its type.
+  Status append(std::span<const SequenceId> ids, const TensorArg& key,
+                const TensorArg& value,
                 TensorView<const std::int64_t, 1> offsets = {});
-  // Overloads for 16-bit tensors, whatever the type of the cache: each number
-  // is widened exactly and then rounded once, unless the cache has its type.
-#define HEADWISE_APPEND(T)                                                   \
-  Status append(std::span<const SequenceId> ids, TensorView<const T, 4> key, \
-                TensorView<const T, 4> value,                                \
-                TensorView<const std::int64_t, 1> offsets = {});
-  HEADWISE_APPEND(BFloat16)
-  HEADWISE_APPEND(Float16)
-#undef HEADWISE_APPEND
 
   // Keeps the first `length` tokens. Errors: out_of_range for a sequence that
   // does not exist, a length beyond its own, or one whose next query would see

@@ -1,6 +1,7 @@
-// Every tensor that a call of attention may be given: its name in messages, its
-// axes, its element type and when it may be there. All calls, forward and
-// backward, on the CPU and on a GPU, are checked against this one table.
+// The table of the tensors of a call (headwise/attention/call_tensors.h): the
+// name of each in messages, its axes, its element type and when it may be
+// there. All calls, forward and backward, on the CPU and on a GPU, are checked
+// against it.
 #pragma once
 
 #include <array>
@@ -8,56 +9,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
-
-enum class CallTensor : std::uint8_t {
-  query,
-  key,
-  value,
-  score_weight,
-  bias,
-  t5_bias,
-  alibi,
-  bias_k,
-  bias_v,
-  sinks,
-  output,
-  attn_weights,
-  lse,
-  softmax_rows,
-  rows,
-  top_keys,
-  top_weights,
-  columns,
-  map_mean,
-  map_largest,
-  scores,
-  state_rows,
-  state_context,
-  saved_output,  // what the forward pass left for the backward one
-  saved_rows,
-  d_output,
-  d_attn_weights,
-  d_query,
-  d_key,
-  d_value,
-  d_bias,
-  d_t5_bias,
-  d_alibi,
-  d_score_weight,
-  d_sinks,
-  d_bias_k,
-  d_bias_v,
-  state_d_query,
-  state_d_key,
-  state_d_value,
-  state_d_alibi,
-  state_d_sinks,
-  state_d_bias,
-};
-inline constexpr std::size_t kCallTensors = 43;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -94,10 +49,10 @@ enum class ElementType : std::uint8_t {
   int64,
 };
 
-// Whether an output must be there.
+// Whether a tensor must be there.
 enum class Need : std::uint8_t {
   always,     // where the condition holds
-  if_wanted,  // no view: not wanted
+  if_wanted,  // no view: an option that is not given, or not wanted
   if_asked,   // exactly when the options ask for it
 };
 

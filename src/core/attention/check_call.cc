@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <tuple>
 
+#include "attention/call_tensors.h"
 #include "attention/check_parts.h"
 #include "base/check.h"
+#include "base/for_number_type.h"
 #include "base/memory_overlap.h"
 #include "kernels/narrow.h"
 #include "steps/step_checks.h"
@@ -53,12 +55,29 @@ class Sizes {
   std::size_t of(Size size) const {
     return sizes_[static_cast<std::size_t>(size)];
   }
-
- private:
   void set(Size size, std::size_t number) {
     sizes_[static_cast<std::size_t>(size)] = number;
   }
+  // Of a tensor, as many as it has axes.
+  class OfTensor {
+   public:
+    OfTensor(const Sizes& sizes, const CallTensorRow& row) {
+      for (; rank_ < row.sizes.size() && row.sizes[rank_] != Size::none;
+           ++rank_) {
+        extents_[rank_] = sizes.of(row.sizes[rank_]);
+      }
+    }
+    std::span<const std::size_t> all() const {
+      return std::span(extents_).first(rank_);
+    }
+    bool no_element() const { return std::ranges::count(all(), 0) != 0; }
 
+   private:
+    std::array<std::size_t, TensorArg::kMostAxes> extents_{};
+    std::size_t rank_ = 0;
+  };
+
+ private:
   std::array<std::size_t, kSizes> sizes_;
 };
 
@@ -152,76 +171,131 @@ Status check_gradient_of_part(std::string_view operation, std::string_view name,
   return ok();
 }
 
-bool has_elements(const UntypedView& view) {
-  return std::ranges::find(view.extents(), 0) == view.extents().end();
+bool has_elements(const TensorArg& tensor) {
+  return std::ranges::count(tensor.extents(), 0) == 0;
 }
 
-// One tensor against its row of the table.
-class TensorCheck {
- public:
-  TensorCheck(std::string_view operation, const AttentionSpec& spec,
-              const CallTypes& types)
-      : operation_(operation), spec_(spec), types_(types), sizes_(spec) {}
+// Where the gradients and their state begin, behind the outputs of a forward
+// call, and those behind what is read.
+constexpr std::size_t kFirstOutput = index_of(CallTensor::output);
+constexpr std::size_t kFirstGradient = index_of(CallTensor::d_query);
 
-  Status inputs(std::span<const CallArgument> arguments) const {
-    for (const CallArgument& argument : arguments) {
-      HEADWISE_TRY(check(argument, !argument.optional));
+// A tensor that only a backward call reads.
+constexpr bool is_saved(CallTensor tensor) {
+  return tensor == CallTensor::saved_output ||
+         tensor == CallTensor::saved_rows || tensor == CallTensor::d_output;
+}
+
+// A call's tensors: what it is given, and those of its options.
+class Arguments {
+ public:
+  Arguments(const AttentionSpec& spec, const CallTensors& tensors)
+      : spec_(spec), tensors_(tensors) {}
+
+  TensorArg of(CallTensor tensor) const {
+    const BoundBias& bias = spec_.bias;
+    switch (tensor) {
+      case CallTensor::score_weight:
+        return spec_.score_weight;
+      case CallTensor::bias:
+        return bias.given() ? TensorView<const float, 4>(
+                                  bias.data(), bias.extents(), bias.strides())
+                            : TensorView<const float, 4>();
+      case CallTensor::t5_bias:
+        return spec_.t5_bias.table();
+      case CallTensor::alibi:
+        return spec_.alibi.slopes();
+      case CallTensor::bias_k:
+        return spec_.added_keys.bias_k();
+      case CallTensor::bias_v:
+        return spec_.added_keys.bias_v();
+      case CallTensor::sinks:
+        return spec_.sinks.view();
+      default:
+        return tensors_[tensor];
+    }
+  }
+  // Calls body(tensor, argument) for each that the call reads, in order, while
+  // it returns ok(), and likewise for each that it writes.
+  template <class Body>
+  Status for_each_read(const Body& body) const {
+    for (std::size_t n = 0; n < kFirstOutput; ++n) {
+      const auto tensor = static_cast<CallTensor>(n);
+      if (tensors_.backward() || !is_saved(tensor)) {
+        HEADWISE_TRY(body(tensor, of(tensor)));
+      }
     }
     return ok();
   }
-  Status outputs(std::span<const CallArgument> arguments) const {
-    for (const CallArgument& argument : arguments) {
-      const CallTensorRow& row = row_of(argument.tensor);
-      HEADWISE_TRY(check(argument, row.need != Need::if_wanted &&
-                                       holds(spec_, row.condition)));
+  template <class Body>
+  Status for_each_written(const Body& body) const {
+    const std::size_t end = tensors_.backward() ? kCallTensors : kFirstGradient;
+    for (std::size_t n = tensors_.backward() ? kFirstGradient : kFirstOutput;
+         n < end; ++n) {
+      HEADWISE_TRY(body(static_cast<CallTensor>(n),
+                        tensors_[static_cast<CallTensor>(n)]));
     }
     return ok();
   }
 
  private:
-  Status check(const CallArgument& argument, bool needed) const {
-    const CallTensorRow& row = row_of(argument.tensor);
-    const bool given = argument.view.data() != nullptr;
-    if (!given && !needed) {
+  const AttentionSpec& spec_;
+  const CallTensors& tensors_;
+};
+
+// One tensor against its row of the table.
+class TensorCheck {
+ public:
+  TensorCheck(std::string_view operation, const AttentionSpec& spec,
+              DType given, DType widest)
+      : operation_(operation),
+        spec_(spec),
+        type_(is_narrow(given) ? given : widest),
+        sizes_(spec) {}
+
+  Status operator()(CallTensor tensor, const TensorArg& argument) const {
+    const CallTensorRow& row = row_of(tensor);
+    const bool given = argument.given();
+    if (!given &&
+        (row.need == Need::if_wanted || !holds(spec_, row.condition))) {
       return ok();
     }
-    if (given && has_elements(argument.view)) {
+    if (given && has_elements(argument)) {
       HEADWISE_TRY(
           check_gradient_of_part(operation_, row.name, spec_, row.parts));
     }
     if (given && !holds(spec_, row.condition)) {
       // A view without elements cannot be written, so it counts as none.
-      return has_elements(argument.view)
-                 ? value_error(operation_, row.name, "given",
-                               why_not(row.condition))
-                 : ok();
+      return has_elements(argument) ? value_error(operation_, row.name, "given",
+                                                  why_not(row.condition))
+                                    : ok();
     }
-    if (const DType type = type_of(row.type); argument.view.dtype() != type) {
-      return value_error(
-          operation_, row.name,
-          "of type " + std::string(name_of(argument.view.dtype())),
-          name_of(type));
+    if (const DType type = type_of(row.type);
+        given && argument.dtype() != type) {
+      return value_error(operation_, row.name,
+                         "of type " + std::string(name_of(argument.dtype())),
+                         name_of(type));
     }
-    std::array<std::size_t, UntypedView::kMostAxes> extents;
-    std::ranges::transform(row.sizes, extents.begin(),
-                           [&](Size size) { return sizes_.of(size); });
-    const std::span<const std::size_t> expected =
-        std::span(extents).first(argument.view.extents().size());
+    const Sizes::OfTensor expected(sizes_, row);
     // Without elements there is nothing to write.
-    if (!given && row.need == Need::if_asked &&
-        std::ranges::find(expected, 0) != expected.end()) {
+    if (!given && row.need == Need::if_asked && expected.no_element()) {
       return ok();
     }
-    return check_shape(operation_, row.name, argument.view.extents(), axes(row),
-                       expected);
+    constexpr std::array<std::size_t, TensorArg::kMostAxes> kNone{};
+    return check_shape(operation_, row.name,
+                       argument.rank() != 0
+                           ? argument.extents()
+                           : std::span(kNone).first(expected.all().size()),
+                       axes(row), expected.all());
   }
 
+ private:
   DType type_of(ElementType type) const {
     switch (type) {
       case ElementType::of_call:
-        return types_.of_call;
+        return type_;
       case ElementType::of_sums:
-        return types_.of_sums;
+        return type_ == DType::float64 ? DType::float64 : DType::float32;
       case ElementType::float32:
         return DType::float32;
       case ElementType::int64:
@@ -244,7 +318,7 @@ class TensorCheck {
 
   std::string_view operation_;
   const AttentionSpec& spec_;
-  const CallTypes& types_;
+  DType type_;
   Sizes sizes_;
 };
 
@@ -258,57 +332,63 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
   return check_longest(operation, shape, shape.offsets);
 }
 
-constexpr std::size_t kMostArguments = 15;  // read, or written
-using Footprints = std::array<NamedFootprint, kMostArguments>;
-
 // What the sums of a part become in the last one.
-constexpr std::array<std::pair<CallTensor, CallTensor>, 5> kStates = {{
-    {CallTensor::state_rows, CallTensor::softmax_rows},
-    {CallTensor::state_context, CallTensor::output},
-    {CallTensor::state_d_query, CallTensor::d_query},
-    {CallTensor::state_d_key, CallTensor::d_key},
-    {CallTensor::state_d_value, CallTensor::d_value},
-}};
+CallTensor becomes(CallTensor state) {
+  switch (state) {
+    case CallTensor::state_rows:
+      return CallTensor::softmax_rows;
+    case CallTensor::state_context:
+      return CallTensor::output;
+    case CallTensor::state_d_query:
+      return CallTensor::d_query;
+    case CallTensor::state_d_key:
+      return CallTensor::d_key;
+    case CallTensor::state_d_value:
+      return CallTensor::d_value;
+    default:
+      return state;
+  }
+}
 
 // Whether the tensor holds sums in the very place of what they become: the sums
 // of a row are read before anything is written there.
-bool is_in_its_output(const CallArgument& argument,
-                      std::span<const CallArgument> arguments) {
-  const auto* const state = std::ranges::find(
-      kStates, argument.tensor, &std::pair<CallTensor, CallTensor>::first);
-  return state != kStates.end() &&
-         std::ranges::any_of(arguments, [&](const CallArgument& other) {
-           return other.tensor == state->second &&
-                  is_same_view(argument.view, other.view);
-         });
+bool is_in_its_output(const CallTensors& tensors, CallTensor tensor) {
+  const CallTensor output = becomes(tensor);
+  return output != tensor && is_same_view(tensors[tensor], tensors[output]);
 }
 
-// Those of tensors that are there.
-std::span<const NamedFootprint> footprints_of(
-    std::initializer_list<std::span<const CallArgument>> tensors,
-    Footprints& memory) {
-  std::size_t count = 0;
-  for (const std::span<const CallArgument> arguments : tensors) {
-    for (const CallArgument& argument : arguments) {
-      if (argument.view.data() != nullptr &&
-          !is_in_its_output(argument, arguments)) {
-        assert(count < memory.size());
-        memory[count++] = {row_of(argument.tensor).name,
-                           Footprint(argument.view)};
-      }
+// The memory of tensors that are there.
+class Footprints {
+ public:
+  Status operator()(CallTensor tensor, const TensorArg& argument) {
+    if (argument.given()) {
+      assert(count_ < memory_.size());
+      memory_[count_++] = {row_of(tensor).name, Footprint(argument)};
     }
+    return ok();
   }
-  return std::span(memory).first(count);
-}
+  std::span<const NamedFootprint> all() const {
+    return std::span(memory_).first(count_);
+  }
 
-Status check_memory(std::string_view operation,
-                    std::span<const CallArgument> inputs,
-                    std::span<const CallArgument> also_read,
-                    std::span<const CallArgument> outputs) {
+ private:
+  std::array<NamedFootprint, kFirstOutput> memory_;  // as many as are read
+  std::size_t count_ = 0;
+};
+
+Status check_memory(std::string_view operation, const Arguments& arguments,
+                    const CallTensors& tensors) {
   Footprints read;
   Footprints written;
-  return check_overlap(operation, footprints_of({outputs}, written),
-                       footprints_of({inputs, also_read}, read));
+  HEADWISE_TRY(arguments.for_each_read(
+      [&](CallTensor tensor, const TensorArg& argument) {
+        return read(tensor, argument);
+      }));
+  HEADWISE_TRY(arguments.for_each_written([&](CallTensor tensor,
+                                              const TensorArg& argument) {
+    return is_in_its_output(tensors, tensor) ? ok() : written(tensor, argument);
+  }));
+  return check_overlap(operation, written.all(), read.all());
 }
 
 }  // namespace
@@ -332,30 +412,25 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
 }
 
 Status check_call(std::string_view operation, const AttentionSpec& spec,
-                  const CallTypes& types, std::span<const CallArgument> inputs,
-                  std::span<const CallArgument> outputs) {
-  HEADWISE_TRY(kernels::check_narrow(types.of_call != DType::float32));
-  const TensorCheck check(operation, spec, types);
-  HEADWISE_TRY(check.inputs(inputs));
-  const auto rows_of = [&](CallTensor tensor) {
-    const auto at = std::ranges::find(inputs, tensor, &CallArgument::tensor);
-    return at->view.extents()[1];
-  };
-  HEADWISE_TRY(check_offsets(operation, spec.shape, rows_of(CallTensor::query),
-                             rows_of(CallTensor::key)));
+                  const CallTensors& tensors, DType widest) {
+  const TensorArg& query = tensors[CallTensor::query];
+  HEADWISE_TRY(kernels::check_narrow(is_narrow(query.dtype())));
+  const TensorCheck check(operation, spec, query.dtype(), widest);
+  const Arguments arguments(spec, tensors);
+  HEADWISE_TRY(arguments.for_each_read(check));
+  HEADWISE_TRY(check_offsets(operation, spec.shape, query.extent(1),
+                             tensors[CallTensor::key].extent(1)));
   HEADWISE_TRY(check_keys_of_part(operation, spec.key_part, spec.shape));
-  HEADWISE_TRY(check.outputs(outputs));
-  return check_memory(operation, inputs, {}, outputs);
+  HEADWISE_TRY(arguments.for_each_written(check));
+  return check_memory(operation, arguments, tensors);
 }
 
-template <class T>
-Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
-                                    const AttentionGradientsOf<T>& gradients,
+Result<AttentionSpec> backward_spec(const CallTensors& tensors,
                                     const AttentionOptions& options,
-                                    const OperationOptions& operation_options) {
+                                    const OperationOptions& operation_options,
+                                    DType widest) {
   constexpr std::string_view kOperation = "attention_backward";
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  const auto shape = attention_shape(tensors);
   HEADWISE_TRY(shape);
   if (operation_options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
@@ -364,38 +439,79 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
   auto spec =
       AttentionSpec::create(*shape, options, operation_options, kOperation);
   HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_backward(*spec, inputs, gradients));
-  if (spec->key_part != KeyPart::all && gradients.alibi.data() != nullptr &&
-      gradients.state.alibi.data() == nullptr) {
+  HEADWISE_TRY(check_call(kOperation, *spec, tensors, widest));
+  if (spec->key_part != KeyPart::all && tensors.has(CallTensor::d_alibi) &&
+      !tensors.has(CallTensor::state_d_alibi)) {
     return value_error(kOperation, "state.alibi", "not given",
                        "one with the rows' shares of d_alibi");
   }
   return spec;
 }
 
-#define HEADWISE_BACKWARD_SPEC(T)                                 \
-  template Result<AttentionSpec> backward_spec(                   \
-      const BackwardInputsOf<T>&, const AttentionGradientsOf<T>&, \
-      const AttentionOptions&, const OperationOptions&);
-HEADWISE_BACKWARD_SPEC(float)
-HEADWISE_BACKWARD_SPEC(double)
-HEADWISE_BACKWARD_SPEC(BFloat16)
-HEADWISE_BACKWARD_SPEC(Float16)
-#undef HEADWISE_BACKWARD_SPEC
-
 }  // namespace headwise::inline HEADWISE_ABI
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
 Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
-                         const CallTypes& types,
-                         std::span<const CallArgument> inputs,
-                         std::span<const CallArgument> appended,
-                         std::span<const CallArgument> outputs) {
-  const TensorCheck check(operation, spec, types);
-  HEADWISE_TRY(check.inputs(inputs));
-  HEADWISE_TRY(check.outputs(outputs));
-  return check_memory(operation, inputs, appended, outputs);
+                         const CallTensors& tensors) {
+  const TensorCheck check(operation, spec, tensors[CallTensor::query].dtype(),
+                          DType::float32);
+  const Arguments arguments(spec, tensors);
+  HEADWISE_TRY(arguments.for_each_read(
+      [&](CallTensor tensor, const TensorArg& argument) {
+        const bool appended =
+            tensor == CallTensor::key || tensor == CallTensor::value;
+        return appended ? ok() : check(tensor, argument);
+      }));
+  HEADWISE_TRY(arguments.for_each_written(check));
+  return check_memory(operation, arguments, tensors);
+}
+
+Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
+                         const OwnTokens& own, const CallTensors& tensors) {
+  Sizes sizes(spec);
+  sizes.set(Size::batch, 1);
+  sizes.set(Size::queries, own.queries);
+  sizes.set(Size::keys, own.keys);
+  const auto check = [&](CallTensor tensor) -> Status {
+    const CallTensorRow& row = row_of(tensor);
+    const TensorArg& argument = tensors[tensor];
+    if (!argument.given() && row.need == Need::if_wanted) {
+      return ok();
+    }
+    // d_query: gradients.query
+    const bool gradient = tensor >= CallTensor::d_query;
+    const std::string name =
+        (gradient ? "gradients." : "") +
+        std::string(row.name.substr(gradient ? sizeof("d_") - 1 : 0));
+    if (!holds(spec, row.condition)) {
+      return value_error(operation, name, "given", why_not(row.condition));
+    }
+    const Sizes::OfTensor expected(sizes, row);
+    const bool has_rows = row.sizes[0] == Size::batch;
+    return has_rows && !has_elements(argument) && expected.no_element()
+               ? ok()
+               : check_shape(operation, name, argument.extents(),
+                             has_rows ? row.other_axes : row.axes,
+                             expected.all());
+  };
+  using enum CallTensor;
+  for (const CallTensor tensor : {query, key, value}) {
+    HEADWISE_TRY(check(tensor));
+  }
+  if (!tensors.backward()) {
+    for (const CallTensor tensor : {output, lse, softmax_rows}) {
+      HEADWISE_TRY(check(tensor));
+    }
+    return ok();
+  }
+  for (const CallTensor tensor : {saved_output, saved_rows, d_output}) {
+    HEADWISE_TRY(check(tensor));
+  }
+  for (std::size_t n = index_of(d_query); n <= index_of(d_bias_v); ++n) {
+    HEADWISE_TRY(check(static_cast<CallTensor>(n)));
+  }
+  return ok();
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -63,51 +63,6 @@ Status check_device_options(const AttentionOptions& attention_options,
   return ok();
 }
 
-template <class T>
-TensorView<const std::byte, 4> device_bytes(
-    const TensorView<const T, 4>& view) {
-  return {reinterpret_cast<const std::byte*>(view.data()), view.extents(),
-          view.strides()};
-}
-template <class T>
-TensorView<std::byte, 4> device_bytes(const TensorView<T, 4>& view) {
-  return {reinterpret_cast<std::byte*>(view.data()), view.extents(),
-          view.strides()};
-}
-
-template <class T>
-AttentionInputsOf<std::byte> device_bytes(const AttentionInputsOf<T>& inputs) {
-  return {device_bytes(inputs.query), device_bytes(inputs.key),
-          device_bytes(inputs.value)};
-}
-template <class T>
-AttentionOutputsOf<std::byte> device_bytes(
-    const AttentionOutputsOf<T>& outputs) {
-  return {device_bytes(outputs.output), outputs.attn_weights, outputs.lse,
-          outputs.softmax_rows, outputs.statistics};
-}
-template <class T>
-BackwardInputsOf<std::byte> device_bytes(const BackwardInputsOf<T>& inputs) {
-  return {device_bytes(inputs.query), device_bytes(inputs.key),
-          device_bytes(inputs.value), device_bytes(inputs.output),
-          inputs.softmax_rows,        device_bytes(inputs.d_output),
-          inputs.d_attn_weights};
-}
-template <class T>
-AttentionGradientsOf<std::byte> device_bytes(
-    const AttentionGradientsOf<T>& gradients) {
-  return {device_bytes(gradients.query),
-          device_bytes(gradients.key),
-          device_bytes(gradients.value),
-          gradients.bias,
-          gradients.t5_bias,
-          gradients.alibi,
-          gradients.score_weight,
-          gradients.sinks,
-          gradients.bias_k,
-          gradients.bias_v};
-}
-
 }  // namespace
 
 template <DeviceElement T>
@@ -141,25 +96,22 @@ Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
 }
 
 template <DeviceElement T>
-Status DeviceAttentionPlan<T>::run(const AttentionInputsOf<T>& inputs,
-                                   const AttentionOutputsOf<T>& outputs) const
-    try {
-  HEADWISE_TRY(check_forward(spec_, inputs, outputs));
-  return backend_->forward(device_bytes(inputs), device_bytes(outputs));
+Status DeviceAttentionPlan<T>::run(const CallTensors& tensors) const try {
+  HEADWISE_TRY(check_call("attention", spec_, tensors));
+  return backend_->forward(tensors);
 } catch (...) {
   return caught_out_of_memory();
 }
 
 template <DeviceElement T>
-Status DeviceAttentionPlan<T>::run_backward(
-    const BackwardInputsOf<T>& inputs,
-    const AttentionGradientsOf<T>& gradients) const try {
-  HEADWISE_TRY(check_backward(spec_, inputs, gradients));
-  if (inputs.d_attn_weights.data() != nullptr) {
+Status DeviceAttentionPlan<T>::run_backward(const CallTensors& tensors) const
+    try {
+  HEADWISE_TRY(check_call("attention_backward", spec_, tensors));
+  if (tensors.has(CallTensor::d_attn_weights)) {
     return value_error("attention_backward", "d_attn_weights", "given",
                        "none on cuda", ErrorCode::unsupported);
   }
-  return backend_->backward(device_bytes(inputs), device_bytes(gradients));
+  return backend_->backward(tensors);
 } catch (...) {
   return caught_out_of_memory();
 }

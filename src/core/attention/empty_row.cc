@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/number_rows.h"
 #include "kernels/attention_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -43,7 +44,7 @@ float mean_value(const AttentionSpec& spec, const RowIndex& row,
 }  // namespace
 
 float empty_output(const AttentionSpec& spec, const RowIndex& row,
-                   const NumberView<const void>& value, std::size_t c) {
+                   const TensorArg& value, std::size_t c) {
   if (spec.empty_rows == EmptyRow::nan) {
     return kNaN;
   }
@@ -51,8 +52,9 @@ float empty_output(const AttentionSpec& spec, const RowIndex& row,
       spec.shape.sequence(row.b).Lkv == 0) {
     return 0;
   }
-  return value.visit(
-      [&](const auto& values) { return mean_value(spec, row, values, c); });
+  return visit_numbers<const void>(value, [&](const auto& values) {
+    return mean_value(spec, row, values, c);
+  });
 }
 
 float empty_added_weight(const AttentionSpec& spec) {

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "attention/number_view.h"
 #include "headwise/attention/spec.h"
+#include "headwise/base/tensor_arg.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -22,7 +22,7 @@ float uniform_share(const AttentionSpec& spec, const RowIndex& row,
 
 // Feature c of the row's output; value is (B, Lkv, Hkv, Dv).
 float empty_output(const AttentionSpec& spec, const RowIndex& row,
-                   const NumberView<const void>& value, std::size_t c);
+                   const TensorArg& value, std::size_t c);
 
 // The row's attention weight of key j, before dropout or after it.
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,

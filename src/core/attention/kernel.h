@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "attention/call_views.h"
 #include "attention/schedule.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -16,8 +16,7 @@ struct KeyShares;
 struct KernelCall {
   const AttentionSpec& spec;
   const Schedule& schedule;
-  const CallInputs& inputs;
-  const CallOutputs& outputs;
+  const CallTensors& tensors;
   // Of statistics_kernel: also computed, unless null.
   const KeyShares* shares = nullptr;
 };

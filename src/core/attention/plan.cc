@@ -29,22 +29,13 @@ std::size_t AttentionPlan::workspace_bytes() const {
 
 const AttentionSpec& AttentionPlan::spec() const { return call_->spec(); }
 
-#define HEADWISE_RUN(T)                                                     \
-  Status AttentionPlan::run(                                                \
-      TensorView<const T, 4> query, TensorView<const T, 4> key,             \
-      TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs,   \
-      Workspace& workspace, const Offsets& offsets) const {                 \
-    return call_->run<T>({query, key, value}, outputs, workspace, offsets); \
-  }                                                                         \
-  Status AttentionPlan::run(                                                \
-      TensorView<const T, 4> query, TensorView<const T, 4> key,             \
-      TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs,   \
-      const Offsets& offsets) const {                                       \
-    return call_->run<T>({query, key, value}, outputs, offsets);            \
-  }
-HEADWISE_RUN(float)
-HEADWISE_RUN(BFloat16)
-HEADWISE_RUN(Float16)
-#undef HEADWISE_RUN
+Status AttentionPlan::run(const CallTensors& tensors, Workspace& workspace,
+                          const Offsets& offsets) const {
+  return call_->run(tensors, workspace, offsets);
+}
+Status AttentionPlan::run(const CallTensors& tensors,
+                          const Offsets& offsets) const {
+  return call_->run(tensors, offsets);
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -73,34 +73,22 @@ Result<PlannedCall> PlannedCall::create(
   return caught_out_of_memory();
 }
 
-template <class T>
-Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
-                        const AttentionOutputsOf<T>& outputs,
-                        Workspace& workspace, const Offsets& offsets) const
-    try {
+Status PlannedCall::run(const CallTensors& tensors, Workspace& workspace,
+                        const Offsets& offsets) const try {
   if (!offsets.ragged()) {
-    return run_spec(spec_, inputs, outputs, workspace);
+    return run_spec(spec_, tensors, workspace);
   }
   AttentionSpec of_run = spec_;
   HEADWISE_TRY(of_run.set_offsets(offsets));
-  return run_spec(of_run, inputs, outputs, workspace);
+  return run_spec(of_run, tensors, workspace);
 } catch (...) {
   return caught_out_of_memory();
 }
 
-template <class T>
 Status PlannedCall::run_spec(const AttentionSpec& spec,
-                             const AttentionInputsOf<T>& inputs,
-                             const AttentionOutputsOf<T>& outputs,
+                             const CallTensors& tensors,
                              Workspace& workspace) const {
-  HEADWISE_TRY(check_forward(spec, inputs, outputs));
-  return run_checked(spec, CallInputs(inputs), CallOutputs(outputs), workspace);
-}
-
-Status PlannedCall::run_checked(const AttentionSpec& spec,
-                                const CallInputs& inputs,
-                                const CallOutputs& outputs,
-                                Workspace& workspace) const {
+  HEADWISE_TRY(check_call("attention", spec, tensors));
   if (workspace.bytes() < workspace_bytes_) {
     return value_error("attention", "workspace",
                        std::to_string(workspace.bytes()) + " bytes",
@@ -112,32 +100,18 @@ Status PlannedCall::run_checked(const AttentionSpec& spec,
   const auto kernel = schedule_.few_rows()    ? few_rows_kernel
                       : spec.statistics.any() ? statistics_kernel
                                               : forward_kernel;
-  kernel({spec, schedule_, inputs, outputs}, workspace.data());
-  fill_beyond_sequences<float>(spec, outputs);
+  kernel({spec, schedule_, tensors}, workspace.data());
+  fill_beyond_sequences<float>(spec, tensors);
   return ok();
 }
 
-template <class T>
-Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
-                        const AttentionOutputsOf<T>& outputs,
+Status PlannedCall::run(const CallTensors& tensors,
                         const Offsets& offsets) const try {
   auto workspace = Workspace::create(workspace_bytes_);
   HEADWISE_TRY(workspace);
-  return run(inputs, outputs, *workspace, offsets);
+  return run(tensors, *workspace, offsets);
 } catch (...) {
   return caught_out_of_memory();
 }
-
-#define HEADWISE_RUN(T)                                                      \
-  template Status PlannedCall::run(const AttentionInputsOf<T>&,              \
-                                   const AttentionOutputsOf<T>&, Workspace&, \
-                                   const Offsets&) const;                    \
-  template Status PlannedCall::run(const AttentionInputsOf<T>&,              \
-                                   const AttentionOutputsOf<T>&,             \
-                                   const Offsets&) const;
-HEADWISE_RUN(float)
-HEADWISE_RUN(BFloat16)
-HEADWISE_RUN(Float16)
-#undef HEADWISE_RUN
 
 }  // namespace headwise::inline HEADWISE_ABI

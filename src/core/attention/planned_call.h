@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
-#include "attention/call_views.h"
 #include "attention/schedule.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/run/workspace.h"
 
@@ -23,25 +22,14 @@ class PlannedCall {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   const AttentionSpec& spec() const { return spec_; }
 
-  // T is float, BFloat16 or Float16.
-  template <class T>
-  Status run(const AttentionInputsOf<T>& inputs,
-             const AttentionOutputsOf<T>& outputs, Workspace& workspace,
+  Status run(const CallTensors& tensors, Workspace& workspace,
              const Offsets& offsets = {}) const;
-  template <class T>
-  Status run(const AttentionInputsOf<T>& inputs,
-             const AttentionOutputsOf<T>& outputs,
-             const Offsets& offsets = {}) const;
+  Status run(const CallTensors& tensors, const Offsets& offsets = {}) const;
 
  private:
   explicit PlannedCall(AttentionSpec spec);
 
-  // With tensors that were checked.
-  Status run_checked(const AttentionSpec& spec, const CallInputs& inputs,
-                     const CallOutputs& outputs, Workspace& workspace) const;
-  template <class T>
-  Status run_spec(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
-                  const AttentionOutputsOf<T>& outputs,
+  Status run_spec(const AttentionSpec& spec, const CallTensors& tensors,
                   Workspace& workspace) const;
 
   AttentionSpec spec_;

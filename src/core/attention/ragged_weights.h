@@ -2,6 +2,7 @@
 // one.
 #pragma once
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/steps/softmax.h"
 
@@ -27,19 +28,21 @@ void fill_beyond_sequences(const AttentionShape& shape, T value,
 }
 
 // The same for what the options ask for. T: the element type of the sums.
-template <class T, class Outputs>
-void fill_beyond_sequences(const AttentionSpec& spec, const Outputs& outputs) {
+template <class T>
+void fill_beyond_sequences(const AttentionSpec& spec,
+                           const CallTensors& tensors) {
   if (!spec.shape.offsets.ragged()) {
     return;
   }
   if (spec.attn_weights != AttnWeights::none) {
-    fill_beyond_sequences<T>(spec.shape, 0, outputs.attn_weights);
+    fill_beyond_sequences<T>(spec.shape, 0,
+                             tensors[CallTensor::attn_weights].view<T, 4>());
   }
   if (spec.scores != ScoresStage::none) {
     fill_beyond_sequences<T>(
         spec.shape,
         spec.scores == ScoresStage::bias ? static_cast<T>(kMinusInf) : 0,
-        outputs.scores);
+        tensors[CallTensor::scores].view<T, 4>());
   }
 }
 

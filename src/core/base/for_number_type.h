@@ -7,6 +7,13 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+constexpr bool is_narrow(DType dtype) {
+  return dtype == DType::bfloat16 || dtype == DType::float16;
+}
+constexpr bool is_number_type(DType dtype) {
+  return dtype == DType::float32 || is_narrow(dtype);
+}
+
 // Calls body(T()) for the T of `dtype`: float, BFloat16 or Float16, the types
 // that the query, key and value of a call may have.
 template <class Body>

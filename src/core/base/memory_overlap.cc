@@ -7,7 +7,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-Footprint::Footprint(const UntypedView& view)
+Footprint::Footprint(const TensorArg& view)
     : begin_(reinterpret_cast<std::uintptr_t>(view.data())),
       run_(view.data() == nullptr ? 0 : size_of(view.dtype())),
       element_bytes_(size_of(view.dtype())) {
@@ -57,7 +57,7 @@ void Footprint::join_axes() {
   }
 }
 
-bool is_same_view(const UntypedView& a, const UntypedView& b) {
+bool is_same_view(const TensorArg& a, const TensorArg& b) {
   bool same = a.data() == b.data() && a.dtype() == b.dtype() &&
               std::ranges::equal(a.extents(), b.extents());
   for (std::size_t axis = 0; same && axis < a.extents().size(); ++axis) {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/untyped_view.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -19,7 +19,7 @@ namespace headwise::inline HEADWISE_ABI {
 class Footprint {
  public:
   Footprint() = default;  // no elements
-  explicit Footprint(const UntypedView& view);
+  explicit Footprint(const TensorArg& view);
 
   // Whether two elements of the view share memory. A view with strides that do
   // not nest, such as 3 and 4, counts as the whole range of its bytes.
@@ -27,7 +27,7 @@ class Footprint {
   bool overlaps(const Footprint& other) const;
 
  private:
-  static constexpr std::size_t kMostAxes = UntypedView::kMostAxes;
+  static constexpr std::size_t kMostAxes = TensorArg::kMostAxes;
   struct Axis {
     std::uintptr_t stride = 0;  // in bytes
     std::size_t extent = 0;
@@ -52,7 +52,7 @@ class Footprint {
 };
 
 // The same elements in the same order.
-bool is_same_view(const UntypedView& a, const UntypedView& b);
+bool is_same_view(const TensorArg& a, const TensorArg& b);
 
 // A tensor of a call, as messages name it.
 struct NamedFootprint {

@@ -71,6 +71,16 @@ bool has_terms(const AttentionSpec& spec) {
          spec.dropout.active() || !(spec.scale > 0);
 }
 
+// A tensor of the plan's type, with strides that count elements of that type.
+TensorView<const std::byte, 4> read_bytes(const TensorArg& tensor) {
+  return {static_cast<const std::byte*>(tensor.data()), tensor.extents4(),
+          tensor.strides4()};
+}
+TensorView<std::byte, 4> written_bytes(const TensorArg& tensor) {
+  return {static_cast<std::byte*>(tensor.writable_data()), tensor.extents4(),
+          tensor.strides4()};
+}
+
 // A tensor that the copy engine can read: the one given, or a copy of it.
 struct Readable {
   TensorView<const std::byte, 4> view;
@@ -113,11 +123,8 @@ class CudaBackend final : public DeviceBackend {
   static Result<std::unique_ptr<DeviceBackend>> create(
       const AttentionSpec& spec, DType dtype, cudaStream_t stream);
 
-  Status forward(const AttentionInputsOf<std::byte>& inputs,
-                 const AttentionOutputsOf<std::byte>& outputs) const override;
-  Status backward(
-      const BackwardInputsOf<std::byte>& inputs,
-      const AttentionGradientsOf<std::byte>& gradients) const override;
+  Status forward(const CallTensors& tensors) const override;
+  Status backward(const CallTensors& tensors) const override;
 
  private:
   CudaBackend() = default;
@@ -126,8 +133,7 @@ class CudaBackend final : public DeviceBackend {
   Status take_memory(const AttentionShape& shape);
   int* counters() const { return reinterpret_cast<int*>(memory_.data()); }
   // The outputs besides `output`, from the log-sum-exps.
-  Status look_at_weights(const AttentionInputsOf<std::byte>& inputs,
-                         const AttentionOutputsOf<std::byte>& outputs,
+  Status look_at_weights(const CallTensors& tensors,
                          const TensorView<float, 3>& lse) const;
   // Counters and flags become 0.
   Status clear(std::size_t flags) const;
@@ -241,20 +247,18 @@ Status CudaBackend::clear(std::size_t flags) const {
                     "clearing the counters");
 }
 
-Status CudaBackend::look_at_weights(
-    const AttentionInputsOf<std::byte>& inputs,
-    const AttentionOutputsOf<std::byte>& outputs,
-    const TensorView<float, 3>& lse) const {
+Status CudaBackend::look_at_weights(const CallTensors& tensors,
+                                    const TensorView<float, 3>& lse) const {
   const auto list = [&](std::size_t at) {
     return reinterpret_cast<const int*>(lists_.data() + at);
   };
   const WeightsRun run = {call_,
-                          inputs.query,
-                          inputs.key,
+                          read_bytes(tensors[CallTensor::query]),
+                          read_bytes(tensors[CallTensor::key]),
                           lse,
                           form_,
-                          outputs.attn_weights,
-                          outputs.statistics,
+                          tensors.floats<4>(CallTensor::attn_weights),
+                          tensors.statistics(),
                           statistics_.separators,
                           static_cast<int>(statistics_.top_keys),
                           list(counted_queries_at_),
@@ -263,42 +267,41 @@ Status CudaBackend::look_at_weights(
   return asks_for_anything(run) ? launch_weights_pass(dtype_, run) : ok();
 }
 
-Status CudaBackend::forward(
-    const AttentionInputsOf<std::byte>& inputs,
-    const AttentionOutputsOf<std::byte>& outputs) const {
+Status CudaBackend::forward(const CallTensors& tensors) const {
+  TensorView<float, 3> lse = tensors.floats<3>(CallTensor::lse);
   if (forward_work_.items == 0) {
-    return look_at_weights(inputs, outputs, outputs.lse);
+    return look_at_weights(tensors, lse);
   }
   HEADWISE_TRY(clear(1 + static_cast<std::size_t>(forward_work_.items)));
   // Without keys nothing is copied, but the kernels need a map.
-  const bool keyless = inputs.key.size() == 0;
-  HEADWISE_ASSIGN(const auto query, Readable::create(inputs.query, stream_));
-  HEADWISE_ASSIGN(
-      const auto key,
-      Readable::create(keyless ? inputs.query : inputs.key, stream_));
+  const auto queries = read_bytes(tensors[CallTensor::query]);
+  const auto keys = read_bytes(tensors[CallTensor::key]);
+  const bool keyless = keys.size() == 0;
+  HEADWISE_ASSIGN(const auto query, Readable::create(queries, stream_));
+  HEADWISE_ASSIGN(const auto key,
+                  Readable::create(keyless ? queries : keys, stream_));
   HEADWISE_ASSIGN(
       const auto value,
-      Readable::create(keyless ? inputs.query : inputs.value, stream_));
-  TensorView<float, 3> lse = outputs.lse;
+      Readable::create(
+          keyless ? queries : read_bytes(tensors[CallTensor::value]), stream_));
+  const auto output = written_bytes(tensors[CallTensor::output]);
   if (keeps_lse_ && lse.data() == nullptr) {
     lse = {reinterpret_cast<float*>(memory_.data() + lse_at_), lse_extents_};
   }
   HEADWISE_TRY(forward_.launch(
-      {call_, query.view, key.view, value.view, outputs.output, lse,
-       outputs.softmax_rows,
+      {call_, query.view, key.view, value.view, output, lse,
+       tensors.floats<4>(CallTensor::softmax_rows),
        forward_work_.at(lists_.data(), counters() + kForward),
        masked_ ? counters() + kCounters : nullptr,
        std::min(multiprocessors_, forward_work_.items), stream_}));
   if (uniform_) {
-    HEADWISE_TRY(fill_uniform_rows(call_, dtype_, value.view, outputs.output,
-                                   lse, stream_));
+    HEADWISE_TRY(
+        fill_uniform_rows(call_, dtype_, value.view, output, lse, stream_));
   }
-  return look_at_weights(inputs, outputs, lse);
+  return look_at_weights(tensors, lse);
 }
 
-Status CudaBackend::backward(
-    const BackwardInputsOf<std::byte>& inputs,
-    const AttentionGradientsOf<std::byte>& gradients) const {
+Status CudaBackend::backward(const CallTensors& tensors) const {
   const bool queryless = forward_work_.items == 0;
   const bool keyless = key_work_.items == 0;
   if (queryless && keyless) {
@@ -307,13 +310,14 @@ Status CudaBackend::backward(
   HEADWISE_TRY(clear(0));
   Readable readable[4];
   // Without keys or queries nothing is copied, but the kernels need a map.
-  const TensorView<const std::byte, 4>* tensors[] = {
-      queryless ? &inputs.key : &inputs.query,
-      keyless ? &inputs.query : &inputs.key,
-      keyless ? &inputs.d_output : &inputs.value,
-      queryless ? &inputs.value : &inputs.d_output};
+  const CallTensor read[] = {
+      queryless ? CallTensor::key : CallTensor::query,
+      keyless ? CallTensor::query : CallTensor::key,
+      keyless ? CallTensor::d_output : CallTensor::value,
+      queryless ? CallTensor::value : CallTensor::d_output};
   for (int n = 0; n < 4; ++n) {
-    HEADWISE_ASSIGN(readable[n], Readable::create(*tensors[n], stream_));
+    HEADWISE_ASSIGN(readable[n],
+                    Readable::create(read_bytes(tensors[read[n]]), stream_));
   }
   constexpr int kRowStep = 128;  // whole tiles of queries
   const int rows = (call_.Lq + kRowStep - 1) / kRowStep * kRowStep;
@@ -325,8 +329,11 @@ Status CudaBackend::backward(
   auto* lse = reinterpret_cast<float*>(statistics.data());
   HEADWISE_TRY(backward_.launch(
       {call_, scale_, readable[0].view, readable[1].view, readable[2].view,
-       inputs.output, readable[3].view, inputs.softmax_rows, gradients.query,
-       gradients.key, gradients.value, lse, lse + count, rows,
+       read_bytes(tensors[CallTensor::saved_output]), readable[3].view,
+       tensors.read_floats<4>(CallTensor::saved_rows),
+       written_bytes(tensors[CallTensor::d_query]),
+       written_bytes(tensors[CallTensor::d_key]),
+       written_bytes(tensors[CallTensor::d_value]), lse, lse + count, rows,
        key_work_.at(lists_.data(), counters() + kKeys),
        key_work_.at(lists_.data(), counters() + kKeysAgain),
        query_work_.at(lists_.data(), counters() + kQueries), multiprocessors_,
@@ -334,7 +341,8 @@ Status CudaBackend::backward(
   return launch_term_gradients(
       dtype_, {call_, readable[0].view, readable[1].view, readable[2].view,
                readable[3].view, lse, lse + count, lse + 2 * count, rows,
-               gradients.bias, gradients.alibi, stream_});
+               tensors.floats<4>(CallTensor::d_bias),
+               tensors.floats<1>(CallTensor::d_alibi), stream_});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "attention/number_rows.h"
 #include "attention/tasks.h"
 #include "base/check.h"
 #include "decode/stored_range.h"
@@ -17,6 +18,21 @@ constexpr std::size_t kNumbersOfAThread = 1 << 18;
 
 std::string place_in(std::string_view argument, std::size_t n) {
   return std::string(argument) + "[" + std::to_string(n) + "]";
+}
+
+// Keys are float32 or narrower, and values have their type.
+Status check_types(const NewTokens& tokens, std::string_view operation) {
+  const DType key = tokens.key.dtype();
+  const DType number = is_number_type(key) ? key : DType::float32;
+  for (const auto& [name, tensor] :
+       {std::pair("key", &tokens.key), std::pair("value", &tokens.value)}) {
+    if (tensor->given() && tensor->dtype() != number) {
+      return value_error(operation, name,
+                         "of type " + std::string(name_of(tensor->dtype())),
+                         name_of(number));
+    }
+  }
+  return ok();
 }
 
 }  // namespace
@@ -59,6 +75,7 @@ Status CacheState::check_ids(std::span<const SequenceId> ids,
 
 Status CacheState::check_shapes(const NewTokens& tokens,
                                 std::string_view operation) const {
+  HEADWISE_TRY(check_types(tokens, operation));
   const bool ragged = tokens.ragged();
   const std::size_t B = ragged ? 1 : tokens.ids.size();
   const std::size_t L = tokens.key.extent(1);
@@ -132,11 +149,12 @@ void CacheState::store(const NewTokens& tokens, std::size_t n,
   const std::size_t count = tokens.count(n);
   const std::size_t start = sequences.length(slot) - count;
   const std::size_t page_size = sequences.page_size();
-  const auto rows_of = [&](const NumberView<const void>& tensor,
-                           std::size_t from, std::size_t some) {
-    return tensor.given() ? tensor.rows(tokens.batch(n), tokens.first(n) + from,
-                                        head, some)
-                          : kernels::Rows<const float>{};
+  const auto rows_of = [&](const TensorArg& tensor, std::size_t from,
+                           std::size_t some) {
+    return tensor.given()
+               ? number_rows<const void>(tensor, tokens.batch(n),
+                                         tokens.first(n) + from, head, some)
+               : kernels::Rows<const float>{};
   };
   for (std::size_t done = 0; done < count;) {
     const std::size_t at = (start + done) % page_size;

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "attention/number_view.h"
 #include "decode/cells.h"
 #include "decode/received_sums.h"
 #include "decode/sequence_pages.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/decode/kv_cache.h"
 #include "headwise/run/executor.h"
@@ -22,8 +22,8 @@ namespace headwise::inline HEADWISE_ABI {
 // Tokens for some sequences, as KvCache::append() takes them.
 struct NewTokens {
   std::span<const SequenceId> ids;
-  NumberView<const void> key;
-  NumberView<const void> value;  // none where values are in the keys
+  TensorArg key;
+  TensorArg value;  // none where values are in the keys
   TensorView<const std::int64_t, 1> offsets;  // no data: the same number each
 
   bool ragged() const { return offsets.data() != nullptr; }

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/call_views.h"
 #include "decode/cache_state.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -15,8 +15,7 @@ struct DecodeCall {
   const AttentionSpec& spec;  // ragged keys: those of the sequences
   const CacheState& cache;
   std::span<const SequenceId> ids;  // (B)
-  const CallInputs& inputs;         // only the query has a view
-  const CallOutputs& outputs;
+  const CallTensors& tensors;  // key and value: of the new tokens, not read
   std::size_t first_head = 0;  // of the cache, where key head 0 is
 };
 

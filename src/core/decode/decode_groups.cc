@@ -120,7 +120,7 @@ class GroupsCall {
     }
     for_each_group(
         [&](const GroupsWorkerMemory& own, const Group& group, std::size_t n) {
-          begin_tile(own, group).finish(memory_.rows[n], call_.outputs);
+          begin_tile(own, group).finish(memory_.rows[n], call_.tensors);
         });
   }
 
@@ -139,7 +139,8 @@ class GroupsCall {
   GroupTile& begin_tile(const GroupsWorkerMemory& own,
                         const Group& group) const {
     GroupTile& tile = own.tiles.front();
-    tile.begin(group.b, group.g, group.first, group.count, call_.inputs.query);
+    tile.begin(group.b, group.g, group.first, group.count,
+               call_.tensors[CallTensor::query]);
     return tile;
   }
 
@@ -163,7 +164,7 @@ class GroupsCall {
         tile.take(head, n);
       }
     });
-    tile.finish(call_.outputs);
+    tile.finish(call_.tensors);
   }
 
   // Those of the blocks [first, end) that the group reads.

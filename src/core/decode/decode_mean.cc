@@ -40,7 +40,7 @@ void run_queries(const DecodeCall& call, const Worker& own, std::size_t b,
                               std::min(queries_at_once(), Lq - first)};
     own.tiles.with_head(
         call, b, call.spec.shape.kv_head(h), [&](const PackedHead& head) {
-          add_head_to_mean(call.spec, call.inputs, call.outputs, head, range,
+          add_head_to_mean(call.spec, call.tensors, head, range,
                            own.tiles.tiles.front(), own.weights);
         });
   }

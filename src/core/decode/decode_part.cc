@@ -12,15 +12,11 @@ std::size_t DecodePart::workspace_bytes(const AttentionSpec& spec) {
                                 spec.shape.Lq);
 }
 
-void DecodePart::attend(const AttentionSpec& spec,
-                        const NumberView<const void>& query,
-                        const CallOutputs& outputs, Workspace& workspace) {
-  CallInputs inputs(AttentionInputsOf<float>{});
-  inputs.query = query;
+void DecodePart::attend(const AttentionSpec& spec, const CallTensors& tensors,
+                        Workspace& workspace) {
   const std::array ids = {id_};
-  decode_kernel(
-      {spec, DecodePlan::state_of(cache_), ids, inputs, outputs, first_head_},
-      workspace.data());
+  decode_kernel({spec, DecodePlan::state_of(cache_), ids, tensors, first_head_},
+                workspace.data());
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "attention/call_views.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/decode/kv_cache.h"
@@ -24,8 +24,8 @@ class DecodePart {
   std::size_t workspace_bytes(const AttentionSpec& spec);
   // Reads and writes what spec.key_part says. The spec, the query and the
   // outputs must have been checked, and have an axis B of 1.
-  void attend(const AttentionSpec& spec, const NumberView<const void>& query,
-              const CallOutputs& outputs, Workspace& workspace);
+  void attend(const AttentionSpec& spec, const CallTensors& tensors,
+              Workspace& workspace);
 
  private:
   KvCache& cache_;

@@ -1,7 +1,6 @@
 #include "headwise/decode/decode_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -153,13 +152,11 @@ Result<AttentionSpec> spec_of_any_run(const DecodePlanState& plan) {
 struct Run {
   const DecodePlanState& plan;
   NewTokens tokens;
-  NumberView<const void> query;
-  CallOutputs outputs;
-  CallTypes types;
+  CallTensors& tensors;
 };
 
 Status check_rows(const Run& run) {
-  const NumberView<const void>& key = run.tokens.key;
+  const TensorArg& key = run.tokens.key;
   const std::size_t rows =
       run.tokens.ragged() ? key.extent(1) : key.extent(0) * key.extent(1);
   return rows <= run.plan.max_queries
@@ -214,33 +211,15 @@ Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
   return spec;
 }
 
-// The query, the outputs, and that these have memory of their own.
-Status check_tensors(const Run& run, const AttentionSpec& spec) {
-  const std::array<CallArgument, 6> read = {{
-      {CallTensor::query, false, run.query.untyped()},
-      {CallTensor::score_weight, true, spec.score_weight},
-      {CallTensor::bias, true, view_of(spec.bias)},
-      {CallTensor::t5_bias, true, spec.t5_bias.table()},
-      {CallTensor::alibi, true, spec.alibi.slopes()},
-      {CallTensor::sinks, true, spec.sinks.view()},
-  }};
-  const std::array<CallArgument, 2> appended = {{
-      {CallTensor::key, false, run.tokens.key.untyped()},
-      {CallTensor::value, false, run.tokens.value.untyped()},
-  }};
-  return check_cached_call(
-      kDecodePlan, spec, run.types, read, appended,
-      output_arguments(run.outputs, run.outputs.output.untyped()));
-}
-
 // The second pass reads M and sum of every row, whether or not the caller wants
 // them.
-void give_softmax_rows(const Run& run, const RunMemory& memory,
-                       CallOutputs& outputs) {
-  if (outputs.softmax_rows.data() == nullptr) {
-    outputs.softmax_rows = TensorView<float, 4>(
-        memory.softmax_rows,
-        {run.query.extent(0), run.plan.num_heads, run.query.extent(1), 2});
+void give_softmax_rows(const Run& run, const RunMemory& memory) {
+  if (!run.tensors.has(CallTensor::softmax_rows)) {
+    const TensorArg& query = run.tensors[CallTensor::query];
+    run.tensors.set(CallTensor::softmax_rows,
+                    TensorView<float, 4>(memory.softmax_rows,
+                                         {query.extent(0), run.plan.num_heads,
+                                          query.extent(1), 2}));
   }
 }
 
@@ -259,24 +238,21 @@ Status run_in(const Run& run, Workspace& workspace) {
   fill(run, memory.numbers);
   const auto spec = spec_of(run, memory.numbers);
   HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_tensors(run, *spec));
+  HEADWISE_TRY(check_cached_call(kDecodePlan, *spec, run.tensors));
 
   cache.append(run.tokens, *spec->executor);
   if (spec->shape.B == 0 || spec->shape.Lq == 0) {
     return ok();
   }
-  CallInputs inputs(AttentionInputsOf<float>{});
-  inputs.query = run.query;
-  CallOutputs outputs = run.outputs;
-  const DecodeCall call = {*spec, cache, run.tokens.ids, inputs, outputs};
+  const DecodeCall call = {*spec, cache, run.tokens.ids, run.tensors};
   if (cache.received.collected()) {
-    give_softmax_rows(run, memory, outputs);
-    decode_kernel(call, memory.kernel);
-    add_received(call, cache.received, memory.kernel);
-  } else {
-    decode_kernel(call, memory.kernel);
+    give_softmax_rows(run, memory);
   }
-  fill_beyond_sequences<float>(*spec, run.outputs);
+  decode_kernel(call, memory.kernel);
+  if (cache.received.collected()) {
+    add_received(call, cache.received, memory.kernel);
+  }
+  fill_beyond_sequences<float>(*spec, run.tensors);
   return ok();
 }
 
@@ -324,24 +300,14 @@ std::size_t DecodePlan::workspace_bytes() const {
   return state_->workspace_bytes;
 }
 
-#define HEADWISE_RUN(T)                                              \
-  Status DecodePlan::run(                                            \
-      std::span<const SequenceId> ids, TensorView<const T, 4> query, \
-      TensorView<const T, 4> key, TensorView<const T, 4> value,      \
-      const AttentionOutputsOf<T>& outputs, Workspace& workspace,    \
-      TensorView<const std::int64_t, 1> offsets) const try {         \
-    return run_in({*state_,                                          \
-                   {ids, key, value, offsets},                       \
-                   query,                                            \
-                   CallOutputs(outputs),                             \
-                   call_types<T>()},                                 \
-                  workspace);                                        \
-  } catch (...) {                                                    \
-    return caught_out_of_memory();                                   \
-  }
-HEADWISE_RUN(float)
-HEADWISE_RUN(BFloat16)
-HEADWISE_RUN(Float16)
-#undef HEADWISE_RUN
+Status DecodePlan::run(std::span<const SequenceId> ids, CallTensors tensors,
+                       Workspace& workspace,
+                       TensorView<const std::int64_t, 1> offsets) const try {
+  const NewTokens tokens = {ids, tensors[CallTensor::key],
+                            tensors[CallTensor::value], offsets};
+  return run_in({*state_, tokens, tensors}, workspace);
+} catch (...) {
+  return caught_out_of_memory();
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -53,13 +53,9 @@ void decode_rows(const DecodeCall& call, std::byte* workspace) {
   for (std::size_t n = 0; n < schedule.workers; ++n) {
     memory.blocks[n] = std::construct_at(memory.stored + n, call);
   }
-  run_rows({call.spec,
-            schedule,
-            call.inputs.query,
-            call.inputs.value,
-            call.outputs,
-            {memory.blocks, schedule.workers}},
-           memory.rows);
+  run_rows(
+      {call.spec, schedule, call.tensors, {memory.blocks, schedule.workers}},
+      memory.rows);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -32,7 +32,7 @@ class StatisticsCall {
       : call_(call),
         workers_(workers),
         memory_(memory),
-        rows_(call.spec, call.inputs, call.outputs),
+        rows_(call.spec, call.tensors),
         chunks_(ChunkedRows::most_of(call.spec.shape.Lq)) {}
 
   // Some query heads at a time.

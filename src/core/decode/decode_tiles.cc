@@ -75,7 +75,7 @@ class TiledCall {
                           (first + n) / group);
     };
     own.with_head(call_, b, g, [&](const PackedHead& head) {
-      run_tiles(spec_, call_.inputs, call_.outputs, head,
+      run_tiles(spec_, call_.tensors, head,
                 own.tiles.first(std::min(step_, all - first)), range_of);
     });
   }

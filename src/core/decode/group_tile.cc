@@ -5,6 +5,7 @@
 
 #include "attention/empty_row.h"
 #include "attention/log2_sum.h"
+#include "attention/number_rows.h"
 #include "attention/schedule.h"
 #include "attention/score_terms.h"
 #include "kernels/row_tile.h"
@@ -55,7 +56,7 @@ bool GroupTile::serves(const AttentionSpec& spec) {
 }
 
 void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,
-                      std::size_t count, const NumberView<const void>& query) {
+                      std::size_t count, const TensorArg& query) {
   b_ = b;
   place_ = spec_.shape.sequence(b);
   first_head_ = spec_.shape.first_query_head(g);
@@ -65,8 +66,9 @@ void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,
   lanes_ = (count + vector - 1) / vector * vector;
   const std::size_t D = spec_.shape.D;
   for (std::size_t n = 0; n < count; ++n) {
-    layout_.pack_keys(query.rows(place_.batch, place_.first_query + query_of(n),
-                                 head_of(n), 1),
+    layout_.pack_keys(number_rows<const void>(query, place_.batch,
+                                              place_.first_query + query_of(n),
+                                              head_of(n), 1),
                       D, rows_ + n * D);
   }
   tile_scores_.pack_queries(
@@ -137,10 +139,10 @@ void GroupTile::weigh(const PackedHead& head, std::size_t block,
   }
 }
 
-void GroupTile::finish(const CallOutputs& outputs) const {
+void GroupTile::finish(const CallTensors& tensors) const {
   for (std::size_t n = 0; n < count_; ++n) {
     finish_row(n, {state_.max[n], state_.sum[n], context_ + n, lanes_},
-               outputs);
+               tensors);
   }
 }
 
@@ -164,23 +166,23 @@ void GroupTile::store(const GroupRows& rows) const {
 }
 
 void GroupTile::finish(const GroupRows& rows,
-                       const CallOutputs& outputs) const {
+                       const CallTensors& tensors) const {
   const std::size_t line = kernels::whole_lines(spec_.shape.Dv);
   for (std::size_t n = 0; n < count_; ++n) {
     finish_row(
         n, {rows.state.max[n], rows.state.sum[n], rows.context + n * line, 1},
-        outputs);
+        tensors);
   }
 }
 
 void GroupTile::finish_row(std::size_t n, const Row& of,
-                           const CallOutputs& outputs) const {
+                           const CallTensors& tensors) const {
   const std::size_t Dv = spec_.shape.Dv;
   const std::size_t h = head_of(n);
   const std::size_t row = place_.first_query + query_of(n);
   const float max = of.max;
   const float sum = of.sum;
-  outputs.output.visit([&](const auto& output) {
+  visit_numbers<void>(tensors[CallTensor::output], [&](const auto& output) {
     using T = typename std::decay_t<decltype(output)>::value_type;
     for (std::size_t c = 0; c < Dv; ++c) {
       const float x = of.context[c * of.stride] / sum;
@@ -190,13 +192,14 @@ void GroupTile::finish_row(std::size_t n, const Row& of,
                           : x);
     }
   });
-  if (outputs.lse.data() != nullptr) {
-    outputs.lse(place_.batch, h, row) = lse_of(max, sum);
+  if (tensors.has(CallTensor::lse)) {
+    tensors.floats<3>(CallTensor::lse)(place_.batch, h, row) = lse_of(max, sum);
   }
-  if (outputs.softmax_rows.data() != nullptr) {
+  if (tensors.has(CallTensor::softmax_rows)) {
     const bool is_nan = std::isnan(sum);
-    outputs.softmax_rows(place_.batch, h, row, 0) = is_nan ? kNaN : max;
-    outputs.softmax_rows(place_.batch, h, row, 1) = is_nan ? kNaN : sum;
+    const auto rows = tensors.floats<4>(CallTensor::softmax_rows);
+    rows(place_.batch, h, row, 0) = is_nan ? kNaN : max;
+    rows(place_.batch, h, row, 1) = is_nan ? kNaN : sum;
   }
 }
 

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 
-#include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_values.h"
 #include "attention/packed_numbers.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
@@ -46,18 +46,18 @@ class GroupTile {
   // The rows [first, first + count) of key head g of sequence b; row n is query
   // n % Lq of query head n / Lq of the group.
   void begin(std::size_t b, std::size_t g, std::size_t first, std::size_t count,
-             const NumberView<const void>& query);
+             const TensorArg& query);
   // Begins the same rows again, before any block.
   void begin_rows();
   // Takes the next block.
   void take(const PackedHead& head, std::size_t block);
-  void finish(const CallOutputs& outputs) const;
+  void finish(const CallTensors& tensors) const;
 
   // In place of finish(): what the rows have of the blocks that were taken. The
   // context of a row whose sum is 0 is not written.
   void store(const GroupRows& rows) const;
   // Writes the outputs of these rows.
-  void finish(const GroupRows& rows, const CallOutputs& outputs) const;
+  void finish(const GroupRows& rows, const CallTensors& tensors) const;
 
  private:
   struct Row {
@@ -75,7 +75,7 @@ class GroupTile {
   void weigh(const PackedHead& head, std::size_t block,
              kernels::MaskWord* allowed, const kernels::Fold& fold) const;
   void finish_row(std::size_t n, const Row& row,
-                  const CallOutputs& outputs) const;
+                  const CallTensors& tensors) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;

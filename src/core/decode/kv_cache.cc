@@ -158,29 +158,16 @@ Result<SequenceId> KvCache::add() try {
   return caught_out_of_memory();
 }
 
-namespace {
-
-Status append_to(CacheState& cache, const NewTokens& tokens) try {
-  HEADWISE_TRY(cache.check(tokens, kKvCache));
-  cache.append(tokens, Executor::default_executor());
+Status KvCache::append(std::span<const SequenceId> ids, const TensorArg& key,
+                       const TensorArg& value,
+                       TensorView<const std::int64_t, 1> offsets) try {
+  const NewTokens tokens = {ids, key, value, offsets};
+  HEADWISE_TRY(state_->check(tokens, kKvCache));
+  state_->append(tokens, Executor::default_executor());
   return ok();
 } catch (...) {
   return caught_out_of_memory();
 }
-
-}  // namespace
-
-#define HEADWISE_APPEND(T)                                            \
-  Status KvCache::append(std::span<const SequenceId> ids,             \
-                         TensorView<const T, 4> key,                  \
-                         TensorView<const T, 4> value,                \
-                         TensorView<const std::int64_t, 1> offsets) { \
-    return append_to(*state_, {ids, key, value, offsets});            \
-  }
-HEADWISE_APPEND(float)
-HEADWISE_APPEND(BFloat16)
-HEADWISE_APPEND(Float16)
-#undef HEADWISE_APPEND
 
 Status KvCache::truncate(SequenceId id, std::size_t length) try {
   SequencePages& sequences = state_->sequences;

@@ -7,6 +7,7 @@
 
 #include "attention/few_rows/key_words.h"
 #include "attention/few_rows/packed_rows.h"
+#include "attention/number_rows.h"
 #include "attention/score_terms.h"
 #include "attention/seen_keys.h"
 #include "attention/tasks.h"
@@ -263,7 +264,8 @@ class ReceivedPass {
     }
     for (std::size_t head = 0; head < block.heads; ++head) {
       pack_query_rows(spec_,
-                      call_.inputs.query.rows(block.place.batch,
+                      number_rows<const void>(call_.tensors[CallTensor::query],
+                                              block.place.batch,
                                               block.place.first_query + first,
                                               block.first_head + head, queries),
                       own.q + head * queries * packed_row_size(spec_));
@@ -313,7 +315,7 @@ class ReceivedPass {
   void add_rows_of_head(const ReceivedWorkerMemory& own, const Block& block,
                         const Tile& row, kernels::ReceivedRows rows,
                         std::size_t keys) const {
-    const TensorView<float, 4>& state = call_.outputs.softmax_rows;
+    const auto state = call_.tensors.floats<4>(CallTensor::softmax_rows);
     const std::size_t i = block.place.first_query + row.first_query;
     float max[kRowsAtOnce] = {};
     float sum[kRowsAtOnce] = {};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "attention/number_rows.h"
 #include "base/check.h"
 #include "headwise/base/half.h"
 
@@ -63,12 +64,12 @@ Error does_not_fit(std::string_view operation, std::string_view argument,
 namespace headwise::internal::inline HEADWISE_ABI {
 
 Status check_stored_range(std::string_view operation, std::string_view argument,
-                          const NumberView<const void>& tensor, DType stored) {
+                          const TensorArg& tensor, DType stored) {
   const float end = end_of_range(stored);
   if (!tensor.given() || end > kLargest || tensor.dtype() == stored) {
     return ok();
   }
-  return tensor.visit([&](const auto& view) -> Status {
+  return visit_numbers<const void>(tensor, [&](const auto& view) -> Status {
     const auto place = first_beyond(view, end);
     if (!place) {
       return ok();

@@ -105,7 +105,7 @@ Status check_arithmetic(const LayerState& layer, const LayerCall& call) {
 }
 
 Status check_output(const LayerState& layer, const AttentionOptions& options,
-                    const Extents<3>& query, const UntypedView& output) {
+                    const Extents<3>& query, const TensorArg& output) {
   for (const auto& [name, wanted] :
        {std::pair("attn_weights", options.attn_weights != AttnWeights::none),
         {"scores", options.scores != ScoresStage::none}}) {

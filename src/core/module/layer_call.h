@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "attention/planned_call.h"
-#include "base/untyped_view.h"
 #include "headwise/base/result.h"
 #include "headwise/module/multi_head_attention.h"
 #include "module/layer_moves.h"
@@ -54,7 +53,7 @@ Status check_arithmetic(const LayerState& layer, const LayerCall& call);
 // For an output in the caller's memory. Errors: invalid_argument,
 // shape_mismatch.
 Status check_output(const LayerState& layer, const AttentionOptions& options,
-                    const Extents<3>& query, const UntypedView& output);
+                    const Extents<3>& query, const TensorArg& output);
 
 // The plan of the operation, with the options that options_of() gives.
 Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,

@@ -132,8 +132,10 @@ Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
       .lse = wanted.lse ? *lse : TensorView<float, 3>(),
       .softmax_rows = wanted.softmax_rows ? *rows : TensorView<float, 4>(),
       .scores = *scores};
-  HEADWISE_TRY(plan.run({heads.query, heads.key, heads.value}, outputs,
-                        *memory.workspace));
+  HEADWISE_TRY(plan.run(
+      CallTensors(AttentionInputsOf<float>{heads.query, heads.key, heads.value},
+                  outputs),
+      *memory.workspace));
   return Attended{*std::move(merged), *std::move(attn_weights), *std::move(lse),
                   *std::move(rows), *std::move(scores)};
 }

@@ -125,6 +125,37 @@ std::string Digest::text() const {
   return text;
 }
 
+void add_layer(const MultiHeadAttentionConfig& config, Digest& digest) {
+  for (const std::size_t size :
+       {config.embed_dim, config.num_heads, *config.num_kv_heads,
+        *config.query_dim, *config.kdim, *config.vdim, *config.head_dim,
+        *config.v_head_dim, std::size_t{config.bias},
+        std::size_t{config.out_proj}, std::size_t{config.value_proj},
+        static_cast<std::size_t>(config.scoring),
+        static_cast<std::size_t>(config.arithmetic),
+        std::size_t{config.add_bias_kv}, std::size_t{config.add_zero_attn},
+        std::size_t{config.qk_norm.has_value()},
+        std::size_t{config.rotary.has_value()}}) {
+    digest.add(size);
+  }
+  if (const auto& norm = config.qk_norm) {
+    digest.add(static_cast<std::uint64_t>(norm->kind));
+    digest.add(norm->eps);
+    digest.add(static_cast<std::uint64_t>(norm->over));
+    digest.add(std::uint64_t{norm->plus_one});
+    digest.add(std::uint64_t{norm->bias});
+  }
+  if (const auto& rotary = config.rotary) {
+    digest.add(rotary->rotary_dim());
+    digest.add(static_cast<std::uint64_t>(rotary->layout()));
+    for (const double frequency : rotary->frequencies()) {
+      digest.add(frequency);
+    }
+    digest.add(rotary->attention_factor());
+    digest.add(rotary->positions());
+  }
+}
+
 std::string describe_call(std::string_view type, const AttentionSpec& spec,
                           const Shards& shards, Digest more) {
   add_options(spec, more);

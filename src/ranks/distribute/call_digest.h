@@ -9,6 +9,7 @@
 
 #include "distribute/shards.h"
 #include "headwise/attention/spec.h"
+#include "headwise/module/multi_head_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -24,6 +25,9 @@ class Digest {
  private:
   std::uint64_t hash_ = 0xcbf29ce484222325;
 };
+
+// Adds what of a layer's configuration changes the bits of its results.
+void add_layer(const MultiHeadAttentionConfig& config, Digest& digest);
 
 // Sizes and rules in words; the other numbers of the options and the shards as
 // a digest. For dense masks only their presence is included, for a bias its

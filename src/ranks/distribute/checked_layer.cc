@@ -39,14 +39,7 @@ AttentionShape shape_of(const MultiHeadAttentionConfig& config, std::size_t B,
 std::string digest_of_layer(const MultiHeadAttentionConfig& config,
                             std::uint64_t more) {
   Digest digest;
-  for (const std::size_t size :
-       {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
-        std::size_t{config.out_proj}, std::size_t{config.value_proj},
-        std::size_t{config.qk_norm.has_value()},
-        std::size_t{config.arithmetic == Arithmetic::bf16},
-        std::size_t{config.rotary.has_value()}}) {
-    digest.add(size);
-  }
+  add_layer(config, digest);
   digest.add(more);
   return digest.text();
 }

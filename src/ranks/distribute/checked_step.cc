@@ -1,7 +1,6 @@
 #include "distribute/checked_step.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -87,23 +86,10 @@ Status check_tensors(const ContextCacheState& state,
 // Whether the output has memory of its own.
 template <class T>
 Status check_memory(const AttentionSpec& spec, const ContextStep<T>& step) {
-  const std::array<CallArgument, 6> read = {{
-      {CallTensor::query, false, step.query},
-      {CallTensor::score_weight, true, spec.score_weight},
-      {CallTensor::bias, true, view_of(spec.bias)},
-      {CallTensor::t5_bias, true, spec.t5_bias.table()},
-      {CallTensor::alibi, true, spec.alibi.slopes()},
-      {CallTensor::sinks, true, spec.sinks.view()},
-  }};
-  const std::array<CallArgument, 2> appended = {{
-      {CallTensor::key, false, step.key},
-      {CallTensor::value, false, step.value},
-  }};
-  const std::array<CallArgument, 1> written = {{
-      {CallTensor::output, false, step.output},
-  }};
-  return check_cached_call(kContextCache, spec, call_types<T>(), read, appended,
-                           written);
+  const CallTensors tensors(
+      AttentionInputsOf<T>{step.query, step.key, step.value},
+      AttentionOutputsOf<T>{.output = step.output});
+  return check_cached_call(kContextCache, spec, tensors);
 }
 
 template <class T>

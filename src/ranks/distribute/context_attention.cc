@@ -32,8 +32,8 @@ Result<CheckedForward> checked_forward(const Communicator& group,
   HEADWISE_ASSIGN(auto context, checked_context(kContextAttention, call,
                                                 group.ranks(), !must_gather));
   CheckedForward all{std::move(context)};
-  HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec.shape, all.shards,
-                                  group.rank(), own, outputs));
+  HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec, all.shards,
+                                  group.rank(), CallTensors(own, outputs)));
   if (!must_gather) {
     HEADWISE_ASSIGN(all.chunks, key_chunks(all.shards, call.chunk_keys,
                                            group.ranks(), kContextAttention));

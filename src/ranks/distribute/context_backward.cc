@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "distribute/backward_tensors.h"
 #include "distribute/checked_context.h"
 #include "distribute/chunk_stream.h"
 #include "distribute/chunks.h"
@@ -14,6 +13,7 @@
 #include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
 #include "distribute/query_rows.h"
+#include "distribute/rank_tensors.h"
 #include "distribute/row_gradients.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -46,8 +46,8 @@ Result<CheckedBackward> checked_backward(
                        "none in a call of several ranks",
                        ErrorCode::unsupported);
   }
-  HEADWISE_TRY(check_backward_tensors(kContextBackward, all.spec, all.shards,
-                                      group.rank(), own, gradients));
+  HEADWISE_TRY(check_rank_tensors(kContextBackward, all.spec, all.shards,
+                                  group.rank(), CallTensors(own, gradients)));
   HEADWISE_ASSIGN(auto keys, key_chunks(all.shards, call.chunk_keys,
                                         group.ranks(), kContextBackward));
   HEADWISE_ASSIGN(
@@ -161,12 +161,12 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
   HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
   const AttentionShape& shape = all->spec.shape;
   const WholeOptions whole = {shape, call.options, call.operation_options};
-  const AttentionGradients of_options = option_gradients(gradients);
+  const CallTensors tensors(own, gradients);
   HEADWISE_ASSIGN(
       auto row_gradients,
       RowGradients::create(group, shape,
                            rows_of_rank(all->shards.queries, group.rank()),
-                           of_options));
+                           tensors));
   HEADWISE_ASSIGN(auto rows, GradientRows<T>::create(whole, own, gradients,
                                                      row_gradients.shares()));
   BackwardRun<T> run(group, *all, own, rows);
@@ -174,7 +174,7 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
   HEADWISE_TRY(run.key_gradients());
   const RankHeads heads = planned_heads(shape, group.ranks());
   HEADWISE_TRY(
-      row_gradients.add_up(group, shape, all->shards, heads, of_options));
+      row_gradients.add_up(group, shape, all->shards, heads, tensors));
   return gradients_by_heads(
       group, {kContextBackward, all->spec, whole, all->shards, heads}, own,
       sums_over_pairs(gradients));

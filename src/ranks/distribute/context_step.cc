@@ -163,7 +163,9 @@ class StepRun {
     const auto query = part_along(
         2, step_.rows(step_.query, task.n, {0, spec.shape.Lq}), heads.query);
     return group_.busy_with([&] {
-      part.attend(spec, query, CallOutputs(outputs), *state_.workspace);
+      part.attend(spec,
+                  CallTensors(AttentionInputsOf<T>{query, {}, {}}, outputs),
+                  *state_.workspace);
       return ok();
     });
   }

@@ -23,8 +23,8 @@ Result<CheckedHeads> checked_heads_forward(
   HEADWISE_ASSIGN(auto all,
                   checked_heads(kHeadsAttention, call, group.ranks()));
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_rank_tensors(kHeadsAttention, all.spec.shape, all.shards,
-                                  rank, own, outputs));
+  HEADWISE_TRY(check_rank_tensors(kHeadsAttention, all.spec, all.shards, rank,
+                                  CallTensors(own, outputs)));
   HEADWISE_TRY(check_pairs(kHeadsAttention, "attn_weights", all, rank,
                            outputs.attn_weights,
                            all.spec.attn_weights != AttnWeights::none));

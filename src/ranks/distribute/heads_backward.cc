@@ -1,9 +1,9 @@
 #include "headwise/distribute/heads_backward.h"
 
-#include "distribute/backward_tensors.h"
 #include "distribute/checked_heads.h"
 #include "distribute/gradients_by_heads.h"
 #include "distribute/or_abort.h"
+#include "distribute/rank_tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -28,8 +28,8 @@ Result<CheckedHeads> checked_heads_backward(
     const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
   HEADWISE_ASSIGN(auto all, checked_heads(kHeadsBackward, call, group.ranks()));
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_backward_tensors(kHeadsBackward, all.spec, all.shards,
-                                      rank, own, gradients));
+  HEADWISE_TRY(check_rank_tensors(kHeadsBackward, all.spec, all.shards, rank,
+                                  CallTensors(own, gradients)));
   if (own.d_attn_weights.data() != nullptr) {
     HEADWISE_TRY(check_pairs(kHeadsBackward, "d_attn_weights", all, rank,
                              own.d_attn_weights,

@@ -127,18 +127,14 @@ template <class T>
 std::string layer_description(const LayerParts& parts,
                               const AttentionSpec& spec,
                               const ShardCall<T>& call) {
-  const MultiHeadAttentionConfig& config = parts.whole.config;
   Digest digest;
-  for (const std::size_t size :
-       {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
-        std::size_t{config.out_proj}, std::size_t{config.value_proj},
-        std::size_t{config.qk_norm.has_value()},
-        std::size_t{config.rotary.has_value()},
-        std::size_t{call.layer_options.head_gates.data() != nullptr},
+  add_layer(parts.whole.config, digest);
+  for (const std::size_t more :
+       {std::size_t{call.layer_options.head_gates.data() != nullptr},
         static_cast<std::size_t>(spec.attn_weights),
         static_cast<std::size_t>(spec.scores),
         std::size_t{call.for_backward}}) {
-    digest.add(size);
+    digest.add(more);
   }
   return describe_call(name_of(DTypeOf<T>::value), spec, undivided(spec.mask),
                        digest);

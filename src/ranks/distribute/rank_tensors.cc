@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "attention/check_call.h"
 #include "headwise/distribute/shard_plan.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -51,6 +52,24 @@ Status check_rank_options(std::string_view operation,
     }
   }
   return ok();
+}
+
+Status check_rank_tensors(std::string_view operation, const AttentionSpec& spec,
+                          const Shards& shards, std::size_t rank,
+                          const CallTensors& tensors) {
+  using enum CallTensor;
+  for (const CallTensor state : {state_d_query, state_d_key, state_d_value,
+                                 state_d_alibi, state_d_sinks, state_d_bias}) {
+    if (tensors.has(state)) {
+      return value_error(operation, "gradients.state", "given",
+                         "none in a call of several ranks",
+                         ErrorCode::unsupported);
+    }
+  }
+  return internal::check_own_tensors(
+      operation, spec,
+      {rows_of_rank(shards.queries, rank), rows_of_rank(shards.keys, rank)},
+      tensors);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

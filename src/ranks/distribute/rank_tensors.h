@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "distribute/shards.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 
@@ -37,43 +37,11 @@ Status check_rank_tensor(std::string_view operation, std::string_view argument,
              : check_shape(operation, argument, view.extents(), axes, expected);
 }
 
-template <class T>
-Status check_rank_inputs(std::string_view operation,
-                         const AttentionShape& shape, const Shards& shards,
-                         std::size_t rank, const AttentionInputsOf<T>& own) {
-  const std::size_t queries = rows_of_rank(shards.queries, rank);
-  const std::size_t keys = rows_of_rank(shards.keys, rank);
-  HEADWISE_TRY(check_rank_tensor<const T, 4>(operation, "query", own.query,
-                                             "(1, queries, Hq, D)",
-                                             {1, queries, shape.Hq, shape.D}));
-  HEADWISE_TRY(check_rank_tensor<const T, 4>(operation, "key", own.key,
-                                             "(1, keys, Hkv, D)",
-                                             {1, keys, shape.Hkv, shape.D}));
-  return check_rank_tensor<const T, 4>(operation, "value", own.value,
-                                       "(1, keys, Hkv, Dv)",
-                                       {1, keys, shape.Hkv, shape.Dv});
-}
-
-template <class T>
-Status check_rank_tensors(std::string_view operation,
-                          const AttentionShape& shape, const Shards& shards,
-                          std::size_t rank, const AttentionInputsOf<T>& own,
-                          const AttentionOutputsOf<T>& outputs) {
-  HEADWISE_TRY(check_rank_inputs(operation, shape, shards, rank, own));
-  const std::size_t queries = rows_of_rank(shards.queries, rank);
-  HEADWISE_TRY(check_rank_tensor<T, 4>(operation, "output", outputs.output,
-                                       "(1, queries, Hq, Dv)",
-                                       {1, queries, shape.Hq, shape.Dv}));
-  if (outputs.lse.data() != nullptr) {
-    HEADWISE_TRY(check_rank_tensor<float, 3>(operation, "lse", outputs.lse,
-                                             "(1, Hq, queries)",
-                                             {1, shape.Hq, queries}));
-  }
-  return outputs.softmax_rows.data() == nullptr
-             ? ok()
-             : check_rank_tensor<float, 4>(
-                   operation, "softmax_rows", outputs.softmax_rows,
-                   "(1, Hq, queries, 2)", {1, shape.Hq, queries, 2});
-}
+// `tensors`: those of the rank. Errors: shape_mismatch; invalid_argument for
+// the gradient of an option that the call does not have; unsupported for a
+// gradient state, which no rank can have for its rows alone.
+Status check_rank_tensors(std::string_view operation, const AttentionSpec& spec,
+                          const Shards& shards, std::size_t rank,
+                          const CallTensors& tensors);
 
 }  // namespace headwise::inline HEADWISE_ABI

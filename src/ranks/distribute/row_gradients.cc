@@ -37,10 +37,10 @@ Result<Tensor<float, 1>> sums_of_heads(const HeadExchanges& exchanges,
 Result<RowGradients> RowGradients::create(Communicator& group,
                                           const AttentionShape& shape,
                                           std::size_t rows,
-                                          const AttentionGradients& wanted) {
+                                          const CallTensors& tensors) {
   HEADWISE_ASSIGN(const auto asked,
-                  Wanted<2>::ask(group, {wanted.alibi.data() != nullptr,
-                                         wanted.sinks.data() != nullptr}));
+                  Wanted<2>::ask(group, {tensors.has(CallTensor::d_alibi),
+                                         tensors.has(CallTensor::d_sinks)}));
   RowGradients made(asked);
   for (const auto& [n, shares] :
        {std::pair(kAlibi, &made.alibi_), {kSinks, &made.sinks_}}) {
@@ -58,11 +58,11 @@ RowShares RowGradients::shares() {
 
 Status RowGradients::add_up(Communicator& group, const AttentionShape& shape,
                             const Shards& shards, const RankHeads& heads,
-                            const AttentionGradients& gradients) const {
+                            const CallTensors& tensors) const {
   const HeadExchanges exchanges(group, shape, shards, heads);
   for (const auto& [n, own, whole] :
-       {std::tuple(kAlibi, &alibi_, &gradients.alibi),
-        {kSinks, &sinks_, &gradients.sinks}}) {
+       {std::tuple(kAlibi, &alibi_, CallTensor::d_alibi),
+        {kSinks, &sinks_, CallTensor::d_sinks}}) {
     if (!wanted_.by_any(n)) {
       continue;
     }
@@ -71,7 +71,8 @@ Status RowGradients::add_up(Communicator& group, const AttentionShape& shape,
         sums_of_heads(exchanges, shape, heads.query[group.rank()].count, *own));
     HEADWISE_TRY(share_heads(
         group, heads.query, 0, sums,
-        [&, n = n](std::size_t rank) { return wanted_.by(rank, n); }, *whole));
+        [&, n = n](std::size_t rank) { return wanted_.by(rank, n); },
+        tensors.floats<1>(whole)));
   }
   return ok();
 }

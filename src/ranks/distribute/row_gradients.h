@@ -8,8 +8,8 @@
 #include "distribute/exchange_heads.h"
 #include "distribute/gradient_rows.h"
 #include "distribute/wanted.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
-#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
@@ -25,14 +25,14 @@ class RowGradients {
   static Result<RowGradients> create(Communicator& group,
                                      const AttentionShape& shape,
                                      std::size_t rows,
-                                     const AttentionGradients& wanted);
+                                     const CallTensors& tensors);
 
   RowShares shares();
   // Then, on each rank that wants them, the gradients. Errors: out_of_memory,
   // rank_failure.
   Status add_up(Communicator& group, const AttentionShape& shape,
                 const Shards& shards, const RankHeads& heads,
-                const AttentionGradients& gradients) const;
+                const CallTensors& tensors) const;
 
  private:
   explicit RowGradients(const Wanted<2>& wanted) : wanted_(wanted) {}

@@ -292,8 +292,10 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
                         .value();
   const std::size_t bytes = backward_workspace_bytes(
       spec, backward_schedule_of(spec),
-      CallGradients(AttentionGradients{
-          .t5_bias = table, .alibi = slopes, .score_weight = score_weight}));
+      CallTensors(BackwardInputs{},
+                  AttentionGradients{.t5_bias = table,
+                                     .alibi = slopes,
+                                     .score_weight = score_weight}));
   EXPECT_LT(bytes, kRows * 500);
 }
 
@@ -313,7 +315,7 @@ TEST(BackwardMemoryTest, AGradientThatIsNotWantedTakesNone) {
                         .value();
   const auto bytes = [&](const AttentionGradients& gradients) {
     return backward_workspace_bytes(spec, backward_schedule_of(spec),
-                                    CallGradients(gradients));
+                                    CallTensors(BackwardInputs{}, gradients));
   };
   const std::size_t all = bytes({.query = x, .key = x, .value = x});
   const std::size_t head = x.size() * sizeof(float);

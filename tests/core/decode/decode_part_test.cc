@@ -53,8 +53,9 @@ TEST(DecodePartTest, FewHeadsOfManyKeepToTheirMemory) {
     Workspace workspace = Workspace::create(bytes + kBeyond).value();
     const std::span<std::byte> beyond(workspace.data() + bytes, kBeyond);
     std::ranges::fill(beyond, std::byte{0xa5});
-    part.attend(spec, query.view(),
-                CallOutputs(AttentionOutputsOf<float>{.output = output}),
+    part.attend(spec,
+                CallTensors(AttentionInputsOf<float>{query, {}, {}},
+                            AttentionOutputs{.output = output}),
                 workspace);
     EXPECT_EQ(std::ranges::count(beyond, std::byte{0xa5}), kBeyond)
         << queries << " queries";

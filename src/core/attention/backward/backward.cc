@@ -2,6 +2,7 @@
 
 #include "attention/backward/backward_kernel.h"
 #include "attention/check_call.h"
+#include "base/for_number_type.h"
 #include "base/out_of_memory.h"
 #include "headwise/attention/device_attention.h"
 #include "headwise/kernels/targets.h"
@@ -11,57 +12,43 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // With tensors that were found to fit the spec.
-Status run_checked(AttentionSpec& spec, const BackwardCallInputs& inputs,
-                   const CallGradients& gradients) {
+Status run_checked(AttentionSpec& spec, const CallTensors& tensors) {
   if (AttentionShape& shape = spec.shape;
       !shape.offsets.ragged() && shape.Lq == 0 && shape.Lkv == 0) {
     shape.B = 0;  // empty sequences, of which there may be any number
   }
   const BackwardSchedule schedule = backward_schedule_of(spec);
   auto workspace =
-      Workspace::create(backward_workspace_bytes(spec, schedule, gradients));
+      Workspace::create(backward_workspace_bytes(spec, schedule, tensors));
   HEADWISE_TRY(workspace);
-  backward_kernel(spec, schedule, inputs, gradients, workspace->data());
+  backward_kernel(spec, schedule, tensors, workspace->data());
   return ok();
-}
-
-template <class T>
-Status differentiate(const BackwardInputsOf<T>& inputs,
-                     const AttentionGradientsOf<T>& gradients,
-                     const AttentionOptions& options,
-                     const OperationOptions& operation_options) {
-  if constexpr (DeviceElement<T>) {
-    if (operation_options.device.kind != Device::Kind::cpu) {
-      const auto shape = attention_shape(
-          inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-      HEADWISE_TRY(shape);
-      const auto plan =
-          DeviceAttentionPlan<T>::create(*shape, options, operation_options);
-      HEADWISE_TRY(plan);
-      return plan->run_backward(inputs, gradients);
-    }
-  }
-  HEADWISE_TRY(check_target());
-  auto spec = backward_spec(inputs, gradients, options, operation_options);
-  HEADWISE_TRY(spec);
-  return run_checked(*spec, BackwardCallInputs(inputs),
-                     CallGradients(gradients));
 }
 
 }  // namespace
 
-#define HEADWISE_BACKWARD(T)                                                 \
-  Status attention_backward(const BackwardInputsOf<T>& inputs,               \
-                            const AttentionGradientsOf<T>& gradients,        \
-                            const AttentionOptions& options,                 \
-                            const OperationOptions& operation_options) try { \
-    return differentiate(inputs, gradients, options, operation_options);     \
-  } catch (...) {                                                            \
-    return caught_out_of_memory();                                           \
-  }
-HEADWISE_BACKWARD(float)
-HEADWISE_BACKWARD(BFloat16)
-HEADWISE_BACKWARD(Float16)
-#undef HEADWISE_BACKWARD
+Status attention_backward(const CallTensors& tensors,
+                          const AttentionOptions& options,
+                          const OperationOptions& operation_options) try {
+  const DType dtype = tensors[CallTensor::query].dtype();
+  return for_number_type(dtype, [&]<class T>(T) -> Status {
+    if constexpr (DeviceElement<T>) {
+      if (operation_options.device.kind != Device::Kind::cpu) {
+        const auto shape = attention_shape(tensors);
+        HEADWISE_TRY(shape);
+        const auto plan =
+            DeviceAttentionPlan<T>::create(*shape, options, operation_options);
+        HEADWISE_TRY(plan);
+        return plan->run_backward(tensors);
+      }
+    }
+    HEADWISE_TRY(check_target());
+    auto spec = backward_spec(tensors, options, operation_options);
+    HEADWISE_TRY(spec);
+    return run_checked(*spec, tensors);
+  });
+} catch (...) {
+  return caught_out_of_memory();
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -39,22 +39,20 @@ TensorView<float, 4> shares_in(float* memory, const AttentionShape& shape,
 }
 
 // Their memory, where the gradient is wanted.
-float* take_shares(const TensorView<float, 2>& gradient,
-                   const AttentionShape& shape, std::size_t elements,
-                   Arena& arena) {
-  return gradient.data() == nullptr
-             ? nullptr
-             : arena.take<float>(shape.batches(), shape.Hq, share_blocks(shape),
-                                 elements);
+float* take_shares(const TensorArg& gradient, const AttentionShape& shape,
+                   std::size_t elements, Arena& arena) {
+  return !gradient.given() ? nullptr
+                           : arena.take<float>(shape.batches(), shape.Hq,
+                                               share_blocks(shape), elements);
 }
 
 // What the rows give to a gradient of the heads: the caller's state, or memory
 // where only their sum is wanted.
-TensorView<float, 3> row_shares(const TensorView<float, 1>& gradient,
-                                const TensorView<float, 3>& state,
-                                const AttentionShape& shape, Arena& arena) {
-  if (state.data() != nullptr || gradient.data() == nullptr) {
-    return state;
+TensorView<float, 3> row_shares(const CallTensors& tensors, CallTensor gradient,
+                                CallTensor state, const AttentionShape& shape,
+                                Arena& arena) {
+  if (tensors.has(state) || !tensors.has(gradient)) {
+    return tensors.floats<3>(state);
   }
   const Extents<3> extents = {shape.batches(), shape.Hq, shape.query_rows()};
   return {arena.take<float>(extents[0], extents[1], extents[2]), extents};
@@ -62,9 +60,9 @@ TensorView<float, 3> row_shares(const TensorView<float, 1>& gradient,
 
 // BackwardMemory for what each sequence gives to the gradient of a tensor of
 // the key heads, where it is wanted.
-float* take_of_heads(const TensorView<float, 2>& gradient,
-                     const AttentionShape& shape, Arena& arena) {
-  return gradient.data() == nullptr
+float* take_of_heads(const TensorArg& gradient, const AttentionShape& shape,
+                     Arena& arena) {
+  return !gradient.given()
              ? nullptr
              : arena.take<float>(shape.B, shape.Hkv, gradient.extent(1));
 }
@@ -87,33 +85,35 @@ struct BackwardWorkerMemory {
 // All memory of a call.
 struct BackwardMemory {
   BackwardMemory(const AttentionSpec& spec, const BackwardSchedule& schedule,
-                 const CallGradients& gradients, Arena& arena)
+                 const CallTensors& tensors, Arena& arena)
       : order(arena.take<std::size_t>(spec.shape.B)),
-        d_slopes(row_shares(gradients.alibi, gradients.state.alibi, spec.shape,
-                            arena)),
-        d_t5_biases(take_shares(gradients.t5_bias, spec.shape,
+        d_slopes(row_shares(tensors, CallTensor::d_alibi,
+                            CallTensor::state_d_alibi, spec.shape, arena)),
+        d_t5_biases(take_shares(tensors[CallTensor::d_t5_bias], spec.shape,
                                 spec.t5_bias.table().extent(0), arena)),
-        d_sinks(row_shares(gradients.sinks, gradients.state.sinks, spec.shape,
-                           arena)),
-        d_score_weights(take_shares(gradients.score_weight, spec.shape,
-                                    spec.shape.D, arena)),
-        d_bias_k(take_of_heads(gradients.bias_k, spec.shape, arena)),
-        d_bias_v(take_of_heads(gradients.bias_v, spec.shape, arena)),
+        d_sinks(row_shares(tensors, CallTensor::d_sinks,
+                           CallTensor::state_d_sinks, spec.shape, arena)),
+        d_score_weights(take_shares(tensors[CallTensor::d_score_weight],
+                                    spec.shape, spec.shape.D, arena)),
+        d_bias_k(
+            take_of_heads(tensors[CallTensor::d_bias_k], spec.shape, arena)),
+        d_bias_v(
+            take_of_heads(tensors[CallTensor::d_bias_v], spec.shape, arena)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
-                                       spec, WantedGradients(gradients))),
+                                       spec, WantedGradients(tensors))),
         blocks(make_array<GradientBlock>(
             arena, schedule.whole_heads ? 0 : query_blocks(spec.shape.Lq), spec,
-            WantedGradients(gradients))),
+            WantedGradients(tensors))),
         workers(make_array<BackwardWorkerMemory>(
-            arena, schedule.workers, spec, WantedGradients(gradients),
-            own_heads(schedule, gradients),
-            own_heads(schedule, gradients) *
+            arena, schedule.workers, spec, WantedGradients(tensors),
+            own_heads(schedule, tensors),
+            own_heads(schedule, tensors) *
                 (schedule.whole_heads ? schedule.blocks_at_once : 1))) {}
 
   // A worker that goes through the heads of a bias needs its own, too.
   static std::size_t own_heads(const BackwardSchedule& schedule,
-                               const CallGradients& gradients) {
-    return schedule.whole_heads || gradients.bias.data() != nullptr ? 1 : 0;
+                               const CallTensors& tensors) {
+    return schedule.whole_heads || tensors.has(CallTensor::d_bias) ? 1 : 0;
   }
 
   std::size_t* order;             // the sequences, those with most work first
@@ -131,12 +131,10 @@ struct BackwardMemory {
 class BackwardCall {
  public:
   BackwardCall(const AttentionSpec& spec, const BackwardSchedule& schedule,
-               const BackwardCallInputs& inputs, const CallGradients& gradients,
-               const BackwardMemory& memory)
+               const CallTensors& tensors, const BackwardMemory& memory)
       : spec_(spec),
         schedule_(schedule),
-        inputs_(inputs),
-        gradients_(gradients),
+        tensors_(tensors),
         memory_(memory),
         shares_{memory.d_slopes,
                 shares_in(memory.d_t5_biases, spec.shape,
@@ -157,30 +155,31 @@ class BackwardCall {
         shared_head(n / shape.Hkv, n % shape.Hkv);
       }
     }
-    if (gradients_.alibi.data() != nullptr) {
-      add_rows_up(spec_.shape, shares_.slopes, gradients_.alibi);
+    using enum CallTensor;
+    if (tensors_.has(d_alibi)) {
+      add_rows_up(spec_.shape, shares_.slopes, tensors_.floats<1>(d_alibi));
     }
-    if (gradients_.sinks.data() != nullptr) {
-      add_rows_up(spec_.shape, shares_.sinks, gradients_.sinks);
+    if (tensors_.has(d_sinks)) {
+      add_rows_up(spec_.shape, shares_.sinks, tensors_.floats<1>(d_sinks));
     }
-    add_sequences_up(memory_.d_bias_k, gradients_.bias_k);
-    add_sequences_up(memory_.d_bias_v, gradients_.bias_v);
-    if (gradients_.t5_bias.data() != nullptr) {
-      add_shares_up(shares_.t5_bias, [this](std::size_t h, std::size_t n) {
-        return &gradients_.t5_bias(n, h);
+    add_sequences_up(memory_.d_bias_k, tensors_.floats<2>(d_bias_k));
+    add_sequences_up(memory_.d_bias_v, tensors_.floats<2>(d_bias_v));
+    if (tensors_.has(d_t5_bias)) {
+      const auto table = tensors_.floats<2>(d_t5_bias);
+      add_shares_up(shares_.t5_bias,
+                    [&](std::size_t h, std::size_t n) { return &table(n, h); });
+    }
+    if (tensors_.has(d_score_weight)) {
+      const auto weight = tensors_.floats<2>(d_score_weight);
+      add_shares_up(shares_.score_weight, [&](std::size_t h, std::size_t c) {
+        return &weight(h, c);
       });
     }
-    if (gradients_.score_weight.data() != nullptr) {
-      add_shares_up(shares_.score_weight, [this](std::size_t h, std::size_t c) {
-        return &gradients_.score_weight(h, c);
-      });
-    }
-    if (gradients_.bias.data() != nullptr) {
-      for_each_task(bias_tasks(spec_, gradients_.bias),
+    if (tensors_.has(d_bias)) {
+      for_each_task(bias_tasks(spec_, tensors_.floats<4>(d_bias)),
                     [&](BackwardWorkerMemory& own, std::size_t task) {
-                      bias_gradient(spec_, inputs_, gradients_, task,
-                                    own.heads.front(), own.blocks.front(),
-                                    own.scratch.front());
+                      bias_gradient(spec_, tensors_, task, own.heads.front(),
+                                    own.blocks.front(), own.scratch.front());
                     });
     }
   }
@@ -205,35 +204,35 @@ class BackwardCall {
 
   void begin(GradientBlock& block, const QueryRange& range,
              const GradientHead& head, const GradientScratch& own) const {
-    block.begin(range, inputs_, own);
+    block.begin(range, tensors_, own);
     if (!has_first_keys(spec_.key_part)) {
-      block.resume(gradients_.state);
+      block.resume(tensors_);
     }
-    if (inputs_.d_attn_weights.data() != nullptr) {
+    if (tensors_.has(CallTensor::d_attn_weights)) {
       block.add_given(head, own);
     }
   }
 
   void finish(const GradientBlock& block) const {
     if (has_last_keys(spec_.key_part)) {
-      block.finish(gradients_, shares_);
+      block.finish(tensors_, shares_);
     } else {
-      block.save(gradients_.state);
+      block.save(tensors_);
     }
   }
 
   void pack(GradientHead& head, std::size_t block) const {
-    head.pack(inputs_, block);
+    head.pack(tensors_, block);
     if (!has_first_queries(spec_.query_part)) {
-      head.resume(gradients_.state, block);
+      head.resume(tensors_, block);
     }
   }
 
   void store(const GradientHead& head, std::size_t block) const {
     if (has_last_queries(spec_.query_part)) {
-      head.store(gradients_, scale(), block);
+      head.store(tensors_, scale(), block);
     } else {
-      head.save(gradients_.state, block);
+      head.save(tensors_, block);
     }
   }
 
@@ -270,7 +269,7 @@ class BackwardCall {
     for (std::size_t n = 0; n < head.blocks(); ++n) {
       store(head, n);
     }
-    head.clear_others(gradients_);
+    head.clear_others(tensors_);
     store_learned(head, b, g);
   }
 
@@ -309,7 +308,7 @@ class BackwardCall {
     for_each_task(head.blocks(), [&](BackwardWorkerMemory&, std::size_t n) {
       store(head, n);
     });
-    head.clear_others(gradients_);
+    head.clear_others(tensors_);
     store_learned(head, b, g);
   }
 
@@ -382,8 +381,7 @@ class BackwardCall {
 
   const AttentionSpec& spec_;
   const BackwardSchedule& schedule_;
-  const BackwardCallInputs& inputs_;
-  const CallGradients& gradients_;
+  const CallTensors& tensors_;
   const BackwardMemory& memory_;
   BlockShares shares_;
 };
@@ -405,17 +403,16 @@ BackwardSchedule backward_schedule_of(const AttentionSpec& spec) {
 
 std::size_t backward_workspace_bytes(const AttentionSpec& spec,
                                      const BackwardSchedule& schedule,
-                                     const CallGradients& gradients) {
-  return bytes_taken<BackwardMemory>(spec, schedule, gradients);
+                                     const CallTensors& tensors) {
+  return bytes_taken<BackwardMemory>(spec, schedule, tensors);
 }
 
 void backward_kernel(const AttentionSpec& spec,
                      const BackwardSchedule& schedule,
-                     const BackwardCallInputs& inputs,
-                     const CallGradients& gradients, std::byte* workspace) {
+                     const CallTensors& tensors, std::byte* workspace) {
   Arena arena(workspace);
-  const BackwardMemory memory(spec, schedule, gradients, arena);
-  BackwardCall(spec, schedule, inputs, gradients, memory).run();
+  const BackwardMemory memory(spec, schedule, tensors, arena);
+  BackwardCall(spec, schedule, tensors, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "attention/call_views.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -23,13 +23,12 @@ BackwardSchedule backward_schedule_of(const AttentionSpec& spec);
 // Bytes that the kernel computes in; the largest std::size_t if they overflow.
 std::size_t backward_workspace_bytes(const AttentionSpec& spec,
                                      const BackwardSchedule& schedule,
-                                     const CallGradients& gradients);
+                                     const CallTensors& tensors);
 
 // For a call that was checked; `workspace` has that many bytes, on a 64-byte
 // boundary. Allocates nothing.
 void backward_kernel(const AttentionSpec& spec,
                      const BackwardSchedule& schedule,
-                     const BackwardCallInputs& inputs,
-                     const CallGradients& gradients, std::byte* workspace);
+                     const CallTensors& tensors, std::byte* workspace);
 
 }  // namespace headwise::inline HEADWISE_ABI

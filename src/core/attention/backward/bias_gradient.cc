@@ -32,12 +32,11 @@ Range broadcast(std::size_t extent, std::size_t n, std::size_t size) {
 
 class Sum {
  public:
-  Sum(const AttentionSpec& spec, const BackwardCallInputs& inputs,
-      const CallGradients& gradients, std::size_t task)
+  Sum(const AttentionSpec& spec, const CallTensors& tensors, std::size_t task)
       : spec_(spec),
-        inputs_(inputs),
-        d_bias_(gradients.bias),
-        so_far_(gradients.state.bias) {
+        tensors_(tensors),
+        d_bias_(tensors.floats<4>(CallTensor::d_bias)),
+        so_far_(tensors.read_floats<4>(CallTensor::state_d_bias)) {
     const std::size_t ranges = query_ranges(spec, d_bias_);
     const std::size_t row = task / ranges;
     b_ = row / d_bias_.extent(1);
@@ -87,14 +86,14 @@ class Sum {
                 GradientBlock& block, const GradientScratch& scratch) const {
     head.begin(spec_, b, spec_.shape.kv_head(h));
     for (std::size_t n = 0; n < head.all_blocks(); ++n) {
-      head.pack(inputs_, n);
+      head.pack(tensors_, n);
     }
     const std::size_t end = std::min(queries_.end, spec_.shape.sequence(b).Lq);
     for (std::size_t first = queries_.begin; first < end;
          first += kQueryBlock) {
-      block.begin({b, h, first, std::min(kQueryBlock, end - first)}, inputs_,
+      block.begin({b, h, first, std::min(kQueryBlock, end - first)}, tensors_,
                   scratch);
-      if (inputs_.d_attn_weights.data() != nullptr) {
+      if (tensors_.has(CallTensor::d_attn_weights)) {
         block.add_given(head, scratch);
       }
       add_block(head, block, scratch);
@@ -140,9 +139,9 @@ class Sum {
   }
 
   const AttentionSpec& spec_;
-  const BackwardCallInputs& inputs_;
-  const TensorView<float, 4>& d_bias_;
-  const TensorView<const float, 4>& so_far_;  // no view: 0
+  const CallTensors& tensors_;
+  TensorView<float, 4> d_bias_;
+  TensorView<const float, 4> so_far_;  // no view: 0
   std::size_t b_;
   std::size_t h_;
   Range queries_{};
@@ -157,11 +156,10 @@ std::size_t bias_tasks(const AttentionSpec& spec,
              : d_bias.extent(0) * d_bias.extent(1) * query_ranges(spec, d_bias);
 }
 
-void bias_gradient(const AttentionSpec& spec, const BackwardCallInputs& inputs,
-                   const CallGradients& gradients, std::size_t task,
-                   GradientHead& head, GradientBlock& block,
+void bias_gradient(const AttentionSpec& spec, const CallTensors& tensors,
+                   std::size_t task, GradientHead& head, GradientBlock& block,
                    const GradientScratch& scratch) {
-  Sum(spec, inputs, gradients, task).run(head, block, scratch);
+  Sum(spec, tensors, task).run(head, block, scratch);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

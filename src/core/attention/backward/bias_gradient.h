@@ -15,10 +15,9 @@ namespace headwise::inline HEADWISE_ABI {
 std::size_t bias_tasks(const AttentionSpec& spec,
                        const TensorView<float, 4>& d_bias);
 
-// Computes the task's elements of gradients.bias in the memory given.
-void bias_gradient(const AttentionSpec& spec, const BackwardCallInputs& inputs,
-                   const CallGradients& gradients, std::size_t task,
-                   GradientHead& head, GradientBlock& block,
+// Computes the task's elements of d_bias in the memory given.
+void bias_gradient(const AttentionSpec& spec, const CallTensors& tensors,
+                   std::size_t task, GradientHead& head, GradientBlock& block,
                    const GradientScratch& scratch);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,6 +5,7 @@
 
 #include "attention/empty_row.h"
 #include "attention/log2_domain.h"
+#include "attention/number_rows.h"
 #include "attention/row_gradient.h"
 #include "attention/score_terms.h"
 #include "kernels/dropout_tile.h"
@@ -33,12 +34,13 @@ std::uint64_t low_bits(std::size_t count) {
 }
 
 template <class Void>
-kernels::NumberRows<Void> query_rows(const NumberView<Void>& tensor,
+kernels::NumberRows<Void> query_rows(const TensorArg& tensor,
                                      const SequencePlace& place,
                                      const QueryRange& range,
                                      const GradientBlock::Part& part) {
-  return tensor.rows(place.batch, place.first_query + range.first + part.first,
-                     range.h, part.queries);
+  return number_rows<Void>(tensor, place.batch,
+                           place.first_query + range.first + part.first,
+                           range.h, part.queries);
 }
 
 }  // namespace
@@ -116,37 +118,38 @@ kernels::SavedRows GradientBlock::saved_rows(std::size_t n) const {
   return {max_ + first, reciprocal_ + first, delta_ + first};
 }
 
-void GradientBlock::begin(const QueryRange& range,
-                          const BackwardCallInputs& inputs,
+void GradientBlock::begin(const QueryRange& range, const CallTensors& tensors,
                           const GradientScratch& own) {
-  inputs_ = &inputs;
+  tensors_ = &tensors;
+  const TensorArg& query = tensors[CallTensor::query];
+  const TensorArg& d_output = tensors[CallTensor::d_output];
   range_ = range;
   place_ = spec_.shape.sequence(range.b);
   visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
-  load_rows(inputs.softmax_rows);
+  load_rows(tensors.read_floats<4>(CallTensor::saved_rows));
   tile_scores_.begin(range.h);
   const std::size_t D = spec_.shape.D;
   const std::size_t Dv = spec_.shape.Dv;
   if (reads_query_rows()) {
-    pack(inputs.query, q_);
+    pack(query, q_);
   }
   if (wanted_.values) {
-    pack(inputs.d_output, d_output_);
+    pack(d_output, d_output_);
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
-    const auto pack_values = [&](const NumberView<const void>& tensor,
-                                 float* to) {
-      layout_.pack_queries(query_rows(tensor, place_, range, own_part), Dv, 1,
-                           own_part.lanes, to);
+    const auto pack_values = [&](const TensorArg& tensor, float* to) {
+      layout_.pack_queries(
+          query_rows<const void>(tensor, place_, range, own_part), Dv, 1,
+          own_part.lanes, to);
     };
     float* d_output_t = d_output_t_ + own_part.first * Dv;
-    tile_scores_.pack_queries(query_rows(inputs.query, place_, range, own_part),
-                              own_part.lanes,
-                              q_t_ + own_part.first * packed_key_size(spec_));
-    pack_values(inputs.d_output, d_output_t);
-    pack_values(inputs.output, own.output_t);
+    tile_scores_.pack_queries(
+        query_rows<const void>(query, place_, range, own_part), own_part.lanes,
+        q_t_ + own_part.first * packed_key_size(spec_));
+    pack_values(d_output, d_output_t);
+    pack_values(tensors[CallTensor::saved_output], own.output_t);
     gradient_loops_.delta(d_output_t, own.output_t, Dv, own_part.lanes,
                           delta_ + own_part.first);
     if (d_output_pairs_t_ != nullptr) {
@@ -165,11 +168,10 @@ void GradientBlock::begin(const QueryRange& range,
   std::fill_n(d_t5_bias_, buckets_of(spec_), 0.0f);
 }
 
-void GradientBlock::pack(const NumberView<const void>& tensor,
-                         PackedRows& to) const {
+void GradientBlock::pack(const TensorArg& tensor, PackedRows& to) const {
   to.finite = layout_.pack_rows(
-      query_rows(tensor, place_, range_, {0, range_.count, 0}), to.columns,
-      to.size, to.rows);
+      query_rows<const void>(tensor, place_, range_, {0, range_.count, 0}),
+      to.columns, to.size, to.rows);
   if (to.pairs == nullptr) {
     return;
   }
@@ -184,27 +186,31 @@ void GradientBlock::pack(const NumberView<const void>& tensor,
       pairs_.finite(to.pairs, static_cast<std::size_t>(pairs - to.pairs));
 }
 
-void GradientBlock::resume(const GradientState& state) {
+void GradientBlock::resume(const CallTensors& tensors) {
+  const auto slopes = tensors.read_floats<3>(CallTensor::state_d_alibi);
   for (std::size_t n = 0; wanted_.slopes && n < range_.count; ++n) {
-    d_slopes_[n] = state.alibi(place_.batch, range_.h,
-                               place_.first_query + range_.first + n);
+    d_slopes_[n] =
+        slopes(place_.batch, range_.h, place_.first_query + range_.first + n);
   }
-  const NumberView<const void> from(TensorView<const float, 4>(state.query));
+  const TensorArg& from = tensors[CallTensor::state_d_query];
   const std::size_t D = spec_.shape.D;
   if (spec_.additive()) {
-    layout_.pack_rows(query_rows(from, place_, range_, {0, range_.count, 0}), D,
-                      row_size(D), d_query_);
+    layout_.pack_rows(
+        query_rows<const void>(from, place_, range_, {0, range_.count, 0}), D,
+        row_size(D), d_query_);
     return;
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
-    layout_.pack_queries(query_rows(from, place_, range_, own_part), D, 1,
-                         own_part.lanes,
+    layout_.pack_queries(query_rows<const void>(from, place_, range_, own_part),
+                         D, 1, own_part.lanes,
                          d_query_ + own_part.first * kernels::value_columns(D));
   }
 }
 
 void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
+  const auto d_attn_weights =
+      tensors_->read_floats<4>(CallTensor::d_attn_weights);
   left_out_ = 0;
   uniform_ = 0;
   std::fill_n(max_, kQueryBlock, 0.0f);
@@ -213,10 +219,11 @@ void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
     const std::size_t row = place_.first_query + range_.first + n;
     const float sum = softmax_rows(place_.batch, range_.h, row, 1);
     const std::uint64_t bit = std::uint64_t{1} << n;
-    const bool has = inputs_->d_output.visit([&](const auto& d_output) {
-      return has_gradient(spec_, d_output, inputs_->d_attn_weights, range_.b,
-                          range_.h, range_.first + n);
-    });
+    const bool has = visit_numbers<const void>(
+        (*tensors_)[CallTensor::d_output], [&](const auto& d_output) {
+          return has_gradient(spec_, d_output, d_attn_weights, range_.b,
+                              range_.h, range_.first + n);
+        });
     if (!has) {
       left_out_ |= bit;
       continue;
@@ -293,7 +300,7 @@ void GradientBlock::fill_words(const Tile& tile, TileKind kind, std::size_t n,
 
 void GradientBlock::load_given(const Tile& tile, std::size_t n, bool masked,
                                const GradientScratch& own) const {
-  const TensorView<const float, 4>& all = inputs_->d_attn_weights;
+  const auto all = tensors_->read_floats<4>(CallTensor::d_attn_weights);
   const bool mean = spec_.attn_weights == AttnWeights::mean;
   const Part own_part = part(n);
   const auto factor =
@@ -364,7 +371,7 @@ void GradientBlock::differentiate_part(const GradientHead& head,
   const std::size_t at = own_part.first * kKeyBlock;
   score(head, block, tile, n, own);
   weights_gradient(head, block, tile, own_part, own.d_scores + at);
-  const bool given = inputs_->d_attn_weights.data() != nullptr;
+  const bool given = tensors_->has(CallTensor::d_attn_weights);
   if (given) {
     load_given(tile, n, masked, own);
   }
@@ -575,10 +582,10 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
   }
 }
 
-void GradientBlock::finish(const CallGradients& gradients,
+void GradientBlock::finish(const CallTensors& tensors,
                            const BlockShares& shares) const {
-  if (gradients.query.given()) {
-    store_query(gradients.query, static_cast<float>(spec_.scale));
+  if (tensors.has(CallTensor::d_query)) {
+    store_query(tensors[CallTensor::d_query], static_cast<float>(spec_.scale));
   }
   if (shares.slopes.data() != nullptr) {
     store_slopes(shares.slopes);
@@ -594,10 +601,10 @@ void GradientBlock::finish(const CallGradients& gradients,
   }
 }
 
-void GradientBlock::save(const GradientState& state) const {
-  store_query(state.query, 1);
+void GradientBlock::save(const CallTensors& tensors) const {
+  store_query(tensors[CallTensor::state_d_query], 1);
   if (wanted_.slopes) {
-    store_slopes(state.alibi);
+    store_slopes(tensors.floats<3>(CallTensor::state_d_alibi));
   }
 }
 
@@ -608,18 +615,19 @@ void GradientBlock::store_slopes(TensorView<float, 3> slopes) const {
   }
 }
 
-void GradientBlock::store_query(const NumberView<void>& to, float scale) const {
+void GradientBlock::store_query(const TensorArg& to, float scale) const {
   const std::size_t D = spec_.shape.D;
   if (spec_.additive()) {
-    layout_.store_rows(d_query_, scale, D, row_size(D),
-                       query_rows(to, place_, range_, {0, range_.count, 0}));
+    layout_.store_rows(
+        d_query_, scale, D, row_size(D),
+        query_rows<void>(to, place_, range_, {0, range_.count, 0}));
     return;
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     layout_.store_scaled(d_query_ + own_part.first * kernels::value_columns(D),
                          scale, D, own_part.lanes,
-                         query_rows(to, place_, range_, own_part));
+                         query_rows<void>(to, place_, range_, own_part));
   }
 }
 

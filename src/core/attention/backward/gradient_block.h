@@ -94,10 +94,10 @@ class GradientBlock {
                 Arena& arena);
 
   // Takes at most kQueryBlock queries of a row of blocks.
-  void begin(const QueryRange& range, const BackwardCallInputs& inputs,
+  void begin(const QueryRange& range, const CallTensors& tensors,
              const GradientScratch& own);
   // Then, unless the call has the first keys: goes on from a state.
-  void resume(const GradientState& state);
+  void resume(const CallTensors& tensors);
   // Where returned attention weights have a gradient: adds it to Delta, before
   // the first block is taken.
   void add_given(const GradientHead& head, const GradientScratch& own);
@@ -112,9 +112,9 @@ class GradientBlock {
             const GradientScratch& own);
   // Writes the queries' gradients and the block's shares, where they are
   // wanted.
-  void finish(const CallGradients& gradients, const BlockShares& shares) const;
+  void finish(const CallTensors& tensors, const BlockShares& shares) const;
   // Unless the call has the last keys: writes the state instead.
-  void save(const GradientState& state) const;
+  void save(const CallTensors& tensors) const;
 
   std::size_t parts() const;
   Part part(std::size_t n) const;
@@ -126,7 +126,7 @@ class GradientBlock {
   // The tile of one part.
   static Tile tile_of(const Tile& tile, const Part& part);
   // The block's rows of a tensor.
-  void pack(const NumberView<const void>& tensor, PackedRows& to) const;
+  void pack(const TensorArg& tensor, PackedRows& to) const;
   kernels::SavedRows saved_rows(std::size_t n) const;
   void load_rows(TensorView<const float, 4> softmax_rows);
   void score(const GradientHead& head, std::size_t block, const Tile& tile,
@@ -164,7 +164,7 @@ class GradientBlock {
   bool reads_query_rows() const {
     return wanted_.keys || (wanted_.queries && spec_.additive());
   }
-  void store_query(const NumberView<void>& to, float scale) const;
+  void store_query(const TensorArg& to, float scale) const;
   void store_slopes(TensorView<float, 3> slopes) const;
   // The block's place among the shares.
   std::size_t share() const;
@@ -180,7 +180,7 @@ class GradientBlock {
   const kernels::TileLayout& layout_;
   const kernels::PairTile& pairs_;
   TileScores tile_scores_;
-  const BackwardCallInputs* inputs_ = nullptr;
+  const CallTensors* tensors_ = nullptr;
   QueryRange range_{};
   SequencePlace place_{};
   // The queries see no key outside [begin, end).

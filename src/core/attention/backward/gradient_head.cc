@@ -1,6 +1,7 @@
 #include "attention/backward/gradient_head.h"
 
 #include "attention/check_parts.h"
+#include "attention/number_rows.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -26,10 +27,11 @@ std::size_t panels_size(const AttentionSpec& spec,
 }
 
 template <class Void>
-kernels::NumberRows<Void> key_rows(const NumberView<Void>& tensor,
+kernels::NumberRows<Void> key_rows(const TensorArg& tensor,
                                    const SequencePlace& place, std::size_t g,
                                    std::size_t first, std::size_t count) {
-  return tensor.rows(place.batch, place.first_key + first, g, count);
+  return number_rows<Void>(tensor, place.batch, place.first_key + first, g,
+                           count);
 }
 
 }  // namespace
@@ -117,7 +119,7 @@ void GradientHead::pack_added(std::size_t block) {
   pack_rows(row(key, D_), row(value, Dv_), block);
 }
 
-void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
+void GradientHead::pack(const CallTensors& tensors, std::size_t block) {
   if (wanted_.keys) {
     std::fill_n(d_keys(block), count(block) * row_size(D_), 0.0f);
   }
@@ -128,48 +130,51 @@ void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
     pack_added(block);
     return;
   }
-  pack_rows(key_rows(inputs.key, place_, g_, first_key(block), count(block)),
-            key_rows(inputs.value, place_, g_, first_key(block), count(block)),
-            block);
+  const auto rows_of = [&](CallTensor tensor) {
+    return key_rows<const void>(tensors[tensor], place_, g_, first_key(block),
+                                count(block));
+  };
+  pack_rows(rows_of(CallTensor::key), rows_of(CallTensor::value), block);
 }
 
-void GradientHead::resume(const GradientState& state, std::size_t block) {
+void GradientHead::resume(const CallTensors& tensors, std::size_t block) {
   if (is_added(block)) {
     return;
   }
-  const auto load = [&](const TensorView<const float, 4>& from,
-                        std::size_t columns, float* to) {
+  const auto load = [&](CallTensor from, std::size_t columns, float* to) {
     kernels::tile_layout().pack_rows(
-        key_rows(NumberView<const void>(from), place_, g_, first_key(block),
-                 count(block)),
+        key_rows<const void>(tensors[from], place_, g_, first_key(block),
+                             count(block)),
         columns, row_size(columns), to);
   };
-  load(state.key, D_, d_keys(block));
-  load(state.value, Dv_, d_values(block));
+  load(CallTensor::state_d_key, D_, d_keys(block));
+  load(CallTensor::state_d_value, Dv_, d_values(block));
 }
 
-void GradientHead::store(const CallGradients& gradients, float scale,
+void GradientHead::store(const CallTensors& tensors, float scale,
                          std::size_t block) const {
-  store_block(gradients.key, scale, gradients.value, block);
+  store_block(tensors[CallTensor::d_key], scale, tensors[CallTensor::d_value],
+              block);
 }
 
-void GradientHead::save(const GradientState& state, std::size_t block) const {
-  store_block(state.key, 1, state.value, block);
+void GradientHead::save(const CallTensors& tensors, std::size_t block) const {
+  store_block(tensors[CallTensor::state_d_key], 1,
+              tensors[CallTensor::state_d_value], block);
 }
 
-void GradientHead::store_block(const NumberView<void>& key, float scale,
-                               const NumberView<void>& value,
+void GradientHead::store_block(const TensorArg& key, float scale,
+                               const TensorArg& value,
                                std::size_t block) const {
   const kernels::TileLayout& layout = kernels::tile_layout();
   if (key.given()) {
     layout.store_rows(
         d_keys(block), scale, D_, row_size(D_),
-        key_rows(key, place_, g_, first_key(block), count(block)));
+        key_rows<void>(key, place_, g_, first_key(block), count(block)));
   }
   if (value.given()) {
     layout.store_rows(
         d_values(block), 1, Dv_, row_size(Dv_),
-        key_rows(value, place_, g_, first_key(block), count(block)));
+        key_rows<void>(value, place_, g_, first_key(block), count(block)));
   }
 }
 
@@ -183,7 +188,7 @@ void GradientHead::store_learned(float scale, float* d_key,
   }
 }
 
-void GradientHead::clear_others(const CallGradients& gradients) const {
+void GradientHead::clear_others(const CallTensors& tensors) const {
   const auto clear = [&](const auto& gradient) {
     for (std::size_t j = 0; gradient.data() != nullptr && j < place_.Lkv; ++j) {
       for (std::size_t c = 0;
@@ -192,8 +197,8 @@ void GradientHead::clear_others(const CallGradients& gradients) const {
       }
     }
   };
-  gradients.key.visit(clear);
-  gradients.value.visit(clear);
+  visit_numbers<void>(tensors[CallTensor::d_key], clear);
+  visit_numbers<void>(tensors[CallTensor::d_value], clear);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

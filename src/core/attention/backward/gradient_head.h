@@ -6,9 +6,9 @@
 #include <cstddef>
 
 #include "attention/backward/wanted_gradients.h"
-#include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "attention/packed_numbers.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "kernels/gradient_tile.h"
 #include "kernels/tile_layout.h"
@@ -25,16 +25,15 @@ class GradientHead {
   // Takes key head g of sequence b; then pack() takes its blocks, in any order.
   void begin(const AttentionSpec& spec, std::size_t b, std::size_t g);
   // Copies the block's keys and values; its sums become 0.
-  void pack(const BackwardCallInputs& inputs, std::size_t block);
+  void pack(const CallTensors& tensors, std::size_t block);
   // Then, unless the call has the first queries: goes on from a state.
-  void resume(const GradientState& state, std::size_t block);
+  void resume(const CallTensors& tensors, std::size_t block);
   // Writes the gradients of the block's keys and values.
-  void store(const CallGradients& gradients, float scale,
-             std::size_t block) const;
+  void store(const CallTensors& tensors, float scale, std::size_t block) const;
   // Unless the call has the last queries: writes the state instead.
-  void save(const GradientState& state, std::size_t block) const;
+  void save(const CallTensors& tensors, std::size_t block) const;
   // Writes 0 to those that are in no block.
-  void clear_others(const CallGradients& gradients) const;
+  void clear_others(const CallTensors& tensors) const;
   // Writes what the sequence gives to the learned added key, (D), and to its
   // value, (Dv); null: not wanted.
   void store_learned(float scale, float* d_key, float* d_value) const;
@@ -97,8 +96,8 @@ class GradientHead {
                  std::size_t block);
   std::size_t blocks_in_front() const { return key_blocks(first_ - begin_); }
 
-  void store_block(const NumberView<void>& key, float scale,
-                   const NumberView<void>& value, std::size_t block) const;
+  void store_block(const TensorArg& key, float scale, const TensorArg& value,
+                   std::size_t block) const;
 
   const BoundAddedKeys& added_;
   std::size_t added_blocks_;

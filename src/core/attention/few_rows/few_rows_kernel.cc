@@ -28,14 +28,12 @@ void few_rows_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
   const RowsMemory memory(call.spec, call.schedule, arena);
   for (std::size_t n = 0; n < memory.plain.size(); ++n) {
-    memory.plain[n].read(call.inputs.key, call.inputs.value);
+    memory.plain[n].read(call.tensors);
     memory.blocks[n] = &memory.plain[n];
   }
   run_rows({call.spec,
             call.schedule,
-            call.inputs.query,
-            call.inputs.value,
-            call.outputs,
+            call.tensors,
             {memory.blocks, memory.plain.size()}},
            memory.rows);
 }

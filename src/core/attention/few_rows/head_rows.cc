@@ -8,6 +8,7 @@
 #include "attention/few_rows/packed_rows.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
+#include "attention/number_rows.h"
 #include "attention/schedule.h"
 #include "attention/score_terms.h"
 #include "attention/softmax_row.h"
@@ -44,70 +45,70 @@ HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
       state_(spec, arena),
       sinks_(make_array<RowResults>(arena, spec.sinks.given() ? 1 : 0, spec)) {}
 
-template <class View, class Body>
-void HeadRows::for_rows(const View& tensor, const Body& body) const {
+template <class Void, class Body>
+void HeadRows::for_rows(const TensorArg& tensor, const Body& body) const {
   if (place_.Lq == 1) {
-    body(tensor.rows_of_heads(place_.batch, place_.first_query, first_head_,
-                              rows_),
+    body(number_rows_of_heads<Void>(tensor, place_.batch, place_.first_query,
+                                    first_head_, rows_),
          0);
     return;
   }
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
-    body(tensor.rows(place_.batch, place_.first_query,
-                     first_head_ + row / place_.Lq, place_.Lq),
+    body(number_rows<Void>(tensor, place_.batch, place_.first_query,
+                           first_head_ + row / place_.Lq, place_.Lq),
          row);
   }
 }
 
-void HeadRows::begin(std::size_t b, std::size_t g,
-                     const NumberView<const void>& query) {
+void HeadRows::begin(std::size_t b, std::size_t g, const CallTensors& tensors) {
   b_ = b;
   place_ = spec_.shape.sequence(b);
   first_head_ = spec_.shape.first_query_head(g);
   rows_ = spec_.shape.group_size(g) * place_.Lq;
   keys_ = seen_keys(spec_, b);
-  for_rows(query, [&](const auto& rows, std::size_t first) {
-    pack_query_rows(spec_, rows, q_ + first * packed_row_size(spec_));
-  });
+  for_rows<const void>(
+      tensors[CallTensor::query], [&](const auto& rows, std::size_t first) {
+        pack_query_rows(spec_, rows, q_ + first * packed_row_size(spec_));
+      });
   std::fill_n(state_.max, whole_lines(rows_), kMinusInf);
   std::fill_n(state_.sum, whole_lines(rows_), 0.0f);
 }
 
-void HeadRows::resume(const AttentionState& state) {
+void HeadRows::resume(const CallTensors& tensors) {
   const std::size_t Dv = spec_.shape.Dv;
-  const NumberView<const void> context(
-      TensorView<const float, 4>(state.context));
+  const auto rows = tensors.floats<4>(CallTensor::state_rows);
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
     const std::size_t h = first_head_ + row / place_.Lq;
     for (std::size_t i = 0; i < place_.Lq; ++i) {
-      const SoftmaxRow from = load_softmax_row(state.softmax_rows, place_.batch,
-                                               h, place_.first_query + i);
+      const SoftmaxRow from =
+          load_softmax_row(rows, place_.batch, h, place_.first_query + i);
       state_.max[row + i] = from.max;
       state_.sum[row + i] = from.sum;
     }
     loops_.pack_rows(
-        context.rows(place_.batch, place_.first_query, h, place_.Lq), Dv, 1,
-        state_.context + row * whole_lines(Dv));
+        number_rows<const void>(tensors[CallTensor::state_context],
+                                place_.batch, place_.first_query, h, place_.Lq),
+        Dv, 1, state_.context + row * whole_lines(Dv));
   }
 }
 
-void HeadRows::save(const AttentionState& state) {
+void HeadRows::save(const CallTensors& tensors) {
   const std::size_t Dv = spec_.shape.Dv;
-  const NumberView<void> context(state.context);
+  const auto rows = tensors.floats<4>(CallTensor::state_rows);
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
     const std::size_t h = first_head_ + row / place_.Lq;
     float* const own = state_.context + row * whole_lines(Dv);
     for (std::size_t i = 0; i < place_.Lq; ++i) {
       const SoftmaxRow to = {state_.max[row + i], state_.sum[row + i]};
-      store_softmax_row(to, state.softmax_rows, place_.batch, h,
-                        place_.first_query + i);
+      store_softmax_row(to, rows, place_.batch, h, place_.first_query + i);
       if (to.sum == 0) {  // the context is uninitialised
         std::fill_n(own + i * whole_lines(Dv), Dv, 0.0f);
       }
     }
     kernels::tile_layout().store_rows(
         own, 1, Dv, whole_lines(Dv),
-        context.rows(place_.batch, place_.first_query, h, place_.Lq));
+        number_rows<void>(tensors[CallTensor::state_context], place_.batch,
+                          place_.first_query, h, place_.Lq));
   }
 }
 
@@ -194,22 +195,20 @@ void HeadRows::fold_sinks() {
   }
 }
 
-void HeadRows::finish(const NumberView<const void>& value,
-                      const CallOutputs& outputs) {
+void HeadRows::finish(const CallTensors& tensors) {
   fold_sinks();
   const std::size_t Dv = spec_.shape.Dv;
-  for_rows(outputs.output, [&](const auto& rows, std::size_t first) {
-    loops_.store(state_.context + first * whole_lines(Dv), state_.sum + first,
-                 Dv, rows);
-  });
+  for_rows<void>(tensors[CallTensor::output],
+                 [&](const auto& rows, std::size_t first) {
+                   loops_.store(state_.context + first * whole_lines(Dv),
+                                state_.sum + first, Dv, rows);
+                 });
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
-    finish_head(row / place_.Lq, value, outputs);
+    finish_head(row / place_.Lq, tensors);
   }
 }
 
-void HeadRows::finish_head(std::size_t head,
-                           const NumberView<const void>& value,
-                           const CallOutputs& outputs) const {
+void HeadRows::finish_head(std::size_t head, const CallTensors& tensors) const {
   const std::size_t first = head * place_.Lq;
   const std::size_t h = first_head_ + head;
   const std::size_t Dv = spec_.shape.Dv;
@@ -218,19 +217,21 @@ void HeadRows::finish_head(std::size_t head,
     const float sum = state_.sum[first + i];
     const std::size_t row = place_.first_query + i;
     if (sum == 0) {
-      outputs.output.visit([&](const auto& output) {
+      visit_numbers<void>(tensors[CallTensor::output], [&](const auto& output) {
         using T = typename std::decay_t<decltype(output)>::value_type;
         for (std::size_t c = 0; c < Dv; ++c) {
-          output(place_.batch, row, h, c) =
-              narrowed<T>(empty_output(spec_, {b_, h, i}, value, c));
+          output(place_.batch, row, h, c) = narrowed<T>(
+              empty_output(spec_, {b_, h, i}, tensors[CallTensor::value], c));
         }
       });
     }
-    if (outputs.lse.data() != nullptr) {
-      outputs.lse(place_.batch, h, row) = lse_of(max, sum);
+    if (tensors.has(CallTensor::lse)) {
+      tensors.floats<3>(CallTensor::lse)(place_.batch, h, row) =
+          lse_of(max, sum);
     }
-    if (outputs.softmax_rows.data() != nullptr) {
-      store_softmax_row({max, sum}, outputs.softmax_rows, place_.batch, h, row);
+    if (tensors.has(CallTensor::softmax_rows)) {
+      store_softmax_row({max, sum}, tensors.floats<4>(CallTensor::softmax_rows),
+                        place_.batch, h, row);
     }
   }
 }

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/call_views.h"
 #include "attention/few_rows/row_blocks.h"
 #include "attention/seen_keys.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "kernels/row_tile.h"
 #include "run/arena.h"
@@ -42,9 +42,9 @@ class HeadRows {
   HeadRows(const AttentionSpec& spec, Arena& arena);
 
   // Takes the rows of key head g of sequence b.
-  void begin(std::size_t b, std::size_t g, const NumberView<const void>& query);
+  void begin(std::size_t b, std::size_t g, const CallTensors& tensors);
   // Then, unless the call has the first keys: goes on from a state.
-  void resume(const AttentionState& state);
+  void resume(const CallTensors& tensors);
 
   // The blocks [first_block, end_block) hold every key that a row may see.
   std::size_t first_block() const { return keys_.first_block; }
@@ -56,18 +56,18 @@ class HeadRows {
               const RowResults& result) const;
   // Adds the result of the next block.
   void fold(const RowResults& result);
-  // Adds the sinks and writes the outputs. `value` is only read for
+  // Adds the sinks and writes the outputs. The values are only read for
   // EmptyRow::uniform.
-  void finish(const NumberView<const void>& value, const CallOutputs& outputs);
+  void finish(const CallTensors& tensors);
   // In place of finish(), unless the call has the last keys.
-  void save(const AttentionState& state);
+  void save(const CallTensors& tensors);
 
  private:
   // Calls body(rows, first) for all query rows of a tensor, from the row
   // `first` of this class on: one query of all heads, or the queries of each
   // head.
-  template <class View, class Body>
-  void for_rows(const View& tensor, const Body& body) const;
+  template <class Void, class Body>
+  void for_rows(const TensorArg& tensor, const Body& body) const;
   // A sink is a block whose sum is 1 and that has no value.
   void fold_sinks();
   // p of the rows [first, first + count) and the block's max.
@@ -75,8 +75,7 @@ class HeadRows {
              const Tile& tile, std::size_t first, std::size_t count,
              const kernels::KeyWords* allowed, const RowScratch& scratch,
              float* max) const;
-  void finish_head(std::size_t head, const NumberView<const void>& value,
-                   const CallOutputs& outputs) const;
+  void finish_head(std::size_t head, const CallTensors& tensors) const;
 
   const AttentionSpec& spec_;
   const kernels::RowTile& loops_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention/few_rows/packed_rows.h"
+#include "attention/number_rows.h"
 #include "kernels/row_tile.h"
 #include "kernels/tile_layout.h"
 
@@ -26,12 +27,11 @@ PlainBlocks::PlainBlocks(const AttentionSpec& spec, Arena& arena)
       arena.take<float>(keys_in_pairs(spec) ? spec.shape.D : 0, kPanelKeys);
 }
 
-void PlainBlocks::read(const NumberView<const void>& key,
-                       const NumberView<const void>& value) {
-  key_ = key;
-  value_ = value;
-  loops_ = value.stride(3) == 1
-               ? &stored_loops(spec_, kernels::stored_type(value.dtype()))
+void PlainBlocks::read(const CallTensors& tensors) {
+  key_ = tensors[CallTensor::key];
+  value_ = tensors[CallTensor::value];
+  loops_ = value_.stride(3) == 1
+               ? &stored_loops(spec_, kernels::stored_type(value_.dtype()))
                : &panel_loops_;
 }
 
@@ -42,14 +42,14 @@ void PlainBlocks::begin(std::size_t b, std::size_t g) {
 
 kernels::NumberRows<const void> PlainBlocks::keys(std::size_t first,
                                                   std::size_t end) const {
-  return key_.rows(place_.batch, place_.first_key + first, g_,
-                   std::min(kPanelKeys, end - first));
+  return number_rows<const void>(key_, place_.batch, place_.first_key + first,
+                                 g_, std::min(kPanelKeys, end - first));
 }
 
 kernels::ValueRows PlainBlocks::values(std::size_t first,
                                        std::size_t count) const {
-  const kernels::NumberRows<const void> rows =
-      value_.rows(place_.batch, place_.first_key + first, g_, count);
+  const auto rows = number_rows<const void>(
+      value_, place_.batch, place_.first_key + first, g_, count);
   if (rows.stride == 1) {
     return {rows.data, nullptr, count, rows.row_stride};
   }

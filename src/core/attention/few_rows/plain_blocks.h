@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "attention/few_rows/row_blocks.h"
-#include "attention/number_view.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "run/arena.h"
 
@@ -18,8 +18,7 @@ class PlainBlocks final : public RowBlocks {
   PlainBlocks(const AttentionSpec& spec, Arena& arena);
 
   // The tensors of the next heads.
-  void read(const NumberView<const void>& key,
-            const NumberView<const void>& value);
+  void read(const CallTensors& tensors);
 
   void begin(std::size_t b, std::size_t g) override;
   RowBlock block(std::size_t first, std::size_t count) override;
@@ -41,8 +40,8 @@ class PlainBlocks final : public RowBlocks {
   const AttentionSpec& spec_;
   const kernels::StoredTile& panel_loops_;  // float32, or panels of pairs
   const kernels::StoredTile* loops_;        // of the values' type
-  NumberView<const void> key_;
-  NumberView<const void> value_;
+  TensorArg key_;
+  TensorArg value_;
   SequencePlace place_{};
   std::size_t g_ = 0;
   std::array<float*, kPanels> panel_memory_;  // (D, kPanelKeys) each

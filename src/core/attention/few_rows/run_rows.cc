@@ -68,16 +68,16 @@ class RowsCall {
 
  private:
   void begin(HeadRows& rows, std::size_t b, std::size_t g) const {
-    rows.begin(b, g, call_.query);
+    rows.begin(b, g, call_.tensors);
     if (!has_first_keys(call_.spec.key_part)) {
-      rows.resume(call_.outputs.state);
+      rows.resume(call_.tensors);
     }
   }
   void end(HeadRows& rows) const {
     if (has_last_keys(call_.spec.key_part)) {
-      rows.finish(call_.value, call_.outputs);
+      rows.finish(call_.tensors);
     } else {
-      rows.save(call_.outputs.state);
+      rows.save(call_.tensors);
     }
   }
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/call_views.h"
 #include "attention/few_rows/head_rows.h"
 #include "attention/few_rows/row_blocks.h"
 #include "attention/schedule.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "run/arena.h"
 
@@ -42,9 +42,7 @@ struct RowMemory {
 struct RowCall {
   const AttentionSpec& spec;
   const Schedule& schedule;
-  const NumberView<const void>& query;
-  const NumberView<const void>& value;  // only read for EmptyRow::uniform
-  const CallOutputs& outputs;
+  const CallTensors& tensors;
   std::span<RowBlocks* const> blocks;
 };
 

@@ -27,11 +27,10 @@ void add_weights(const AttentionSpec& spec, const QueryRange& range,
 
 }  // namespace
 
-void add_head_to_mean(const AttentionSpec& spec, const CallInputs& inputs,
-                      const CallOutputs& outputs, const PackedHead& head,
-                      const QueryRange& range, QueryTile& tile,
-                      float* weights) {
-  tile.begin(range, inputs);
+void add_head_to_mean(const AttentionSpec& spec, const CallTensors& tensors,
+                      const PackedHead& head, const QueryRange& range,
+                      QueryTile& tile, float* weights) {
+  tile.begin(range, tensors);
   for (std::size_t block = head.first_block(); block < head.end_block();
        ++block) {
     tile.take(head, block);
@@ -39,8 +38,8 @@ void add_head_to_mean(const AttentionSpec& spec, const CallInputs& inputs,
   const kernels::Rows<float> rows{
       spec.pair_columns() == 0 ? nullptr : weights, range.count,
       static_cast<std::ptrdiff_t>(spec.pair_columns()), 1};
-  tile.finish(inputs, outputs, head, rows);
-  add_weights(spec, range, rows, outputs.attn_weights);
+  tile.finish(tensors, head, rows);
+  add_weights(spec, range, rows, tensors.floats<4>(CallTensor::attn_weights));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

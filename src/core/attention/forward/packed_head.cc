@@ -1,5 +1,6 @@
 #include "attention/forward/packed_head.h"
 
+#include "attention/number_rows.h"
 #include "attention/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -39,38 +40,40 @@ const float* PackedHead::any_keys(std::size_t first, std::size_t count,
     return source_->keys(first, count, memory);
   }
   pack_keys(*spec_,
-            key_.rows(place_.batch, place_.first_key + first, g_, count),
+            number_rows<const void>(key_, place_.batch,
+                                    place_.first_key + first, g_, count),
             memory);
   return memory;
 }
 
-void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
+void PackedHead::pack(const AttentionSpec& spec, const CallTensors& tensors,
                       std::size_t b, std::size_t g) {
   spec_ = &spec;
   place_ = spec.shape.sequence(b);
   g_ = g;
-  key_ = inputs.key;
+  key_ = tensors[CallTensor::key];
+  const TensorArg& value = tensors[CallTensor::value];
   seen_ = seen_keys(spec, b);
   source_ = nullptr;
-  const auto rows_of = [&](const NumberView<const void>& tensor,
-                           std::size_t block) {
-    return tensor.rows(place_.batch, place_.first_key + first_key(block), g_,
-                       count(block));
+  const auto rows_of = [&](const TensorArg& tensor, std::size_t block) {
+    return number_rows<const void>(tensor, place_.batch,
+                                   place_.first_key + first_key(block), g_,
+                                   count(block));
   };
   const bool side_by_side =
-      !keys_in_pairs(spec) && inputs.key.dtype() == DType::float32 &&
-      inputs.key.stride(3) == 1 &&
-      inputs.key.stride(1) == static_cast<std::ptrdiff_t>(key_size_);
+      !keys_in_pairs(spec) && key_.dtype() == DType::float32 &&
+      key_.stride(3) == 1 &&
+      key_.stride(1) == static_cast<std::ptrdiff_t>(key_size_);
   rows_ = side_by_side && seen_.first < seen_.end
-              ? static_cast<const float*>(rows_of(inputs.key, 0).data)
+              ? static_cast<const float*>(rows_of(key_, 0).data)
               : keys_;
   for (std::size_t block = first_block(); block < end_block(); ++block) {
     if (!side_by_side) {
-      pack_keys(spec, rows_of(inputs.key, block),
+      pack_keys(spec, rows_of(key_, block),
                 keys_ + block * kKeyBlock * key_size_);
     }
     not_finite_[block] =
-        spec.shape.Dv != 0 && !pack_values(spec, rows_of(inputs.value, block),
+        spec.shape.Dv != 0 && !pack_values(spec, rows_of(value, block),
                                            values_ + block * block_size_);
   }
 }

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "attention/call_views.h"
 #include "attention/seen_keys.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "run/arena.h"
@@ -46,8 +46,8 @@ class PackedHead {
 
   // Takes key head g of sequence b. Contiguous float32 keys stay where they
   // are unless they are multiplied in pairs, everything else is copied.
-  void pack(const AttentionSpec& spec, const CallInputs& inputs, std::size_t b,
-            std::size_t g);
+  void pack(const AttentionSpec& spec, const CallTensors& tensors,
+            std::size_t b, std::size_t g);
   // Takes a head of sequence b from `rows`, which must outlive its use. A block
   // is packed when it is asked for and is there until another one is. Such a
   // head serves one thread.
@@ -109,7 +109,7 @@ class PackedHead {
   float* values_;
   bool* not_finite_;
   // Where the keys come from: a tensor, or a source that packs one block.
-  NumberView<const void> key_;
+  TensorArg key_;
   SequencePlace place_{};
   std::size_t g_ = 0;
   const RowSource* source_ = nullptr;

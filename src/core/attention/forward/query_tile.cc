@@ -56,7 +56,7 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       only_weighs_p_(!spec.statistics.any() && !spec.dropout.active() &&
                      !BlockScores::kept(spec)) {}
 
-void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
+void QueryTile::begin(const QueryRange& range, const CallTensors& tensors) {
   range_ = range;
   place_ = spec_.shape.sequence(range.b);
   const std::size_t vector = loops_.vector_lanes;
@@ -65,7 +65,8 @@ void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   tile_scores_.begin(range.h);
   added_.pack(spec_.shape.kv_head(range.h));
-  tile_scores_.pack_queries(rows_of_range(inputs.query), lanes_, q_t_);
+  tile_scores_.pack_queries(
+      rows_of_range<const void>(tensors[CallTensor::query]), lanes_, q_t_);
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
   first_ = true;
@@ -77,29 +78,29 @@ void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   }
 }
 
-void QueryTile::resume(const AttentionState& state) {
+void QueryTile::resume(const CallTensors& tensors) {
+  const auto rows = tensors.floats<4>(CallTensor::state_rows);
   for (std::size_t n = 0; n < range_.count; ++n) {
-    const SoftmaxRow row =
-        load_softmax_row(state.softmax_rows, place_.batch, range_.h,
-                         place_.first_query + range_.first + n);
+    const SoftmaxRow row = load_softmax_row(
+        rows, place_.batch, range_.h, place_.first_query + range_.first + n);
     state_.max[n] = row.max;
     state_.sum[n] = row.sum;
   }
   const std::size_t Dv = spec_.shape.Dv;
-  layout_.pack_queries(rows_of_range(NumberView<const void>(
-                           TensorView<const float, 4>(state.context))),
-                       Dv, 1, lanes_, context_);
+  layout_.pack_queries(
+      rows_of_range<const void>(tensors[CallTensor::state_context]), Dv, 1,
+      lanes_, context_);
   first_ = false;
 }
 
-void QueryTile::save(const AttentionState& state) {
-  store_softmax_rows(state.softmax_rows);
+void QueryTile::save(const CallTensors& tensors) {
+  store_softmax_rows(tensors.floats<4>(CallTensor::state_rows));
   const std::size_t Dv = spec_.shape.Dv;
   if (first_) {
     std::fill_n(context_, Dv * lanes_, 0.0f);
   }
   layout_.store_scaled(context_, 1, Dv, lanes_,
-                       rows_of_range(NumberView<void>(state.context)));
+                       rows_of_range<void>(tensors[CallTensor::state_context]));
 }
 
 Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
@@ -234,8 +235,7 @@ void QueryTile::take_sink() {
   take_one(scores_->p(0), scores_->p(0), 0, max, sum);
 }
 
-void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
-                       const PackedHead& head,
+void QueryTile::finish(const CallTensors& tensors, const PackedHead& head,
                        const kernels::Rows<float>& attn_weights) {
   for (TileStatistics& statistics : statistics_) {
     statistics.end_keys(state_);
@@ -247,13 +247,13 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
   take_sink();
   if (spec_.shape.Dv != 0) {
     layout_.store(context_, state_.sum, spec_.shape.Dv, lanes_,
-                  rows_of_range(outputs.output));
+                  rows_of_range<void>(tensors[CallTensor::output]));
   }
-  if (outputs.lse.data() != nullptr) {
-    store_lse(outputs.lse);
+  if (tensors.has(CallTensor::lse)) {
+    store_lse(tensors.floats<3>(CallTensor::lse));
   }
-  if (outputs.softmax_rows.data() != nullptr) {
-    store_softmax_rows(outputs.softmax_rows);
+  if (tensors.has(CallTensor::softmax_rows)) {
+    store_softmax_rows(tensors.floats<4>(CallTensor::softmax_rows));
   }
   if (attn_weights.data != nullptr) {
     store_weights(head,
@@ -262,15 +262,15 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
                   attn_weights);
   }
   if (spec_.scores != ScoresStage::none) {
-    store_scores(head, outputs.scores);
+    store_scores(head, tensors.floats<4>(CallTensor::scores));
   }
   for (const TileStatistics& statistics : statistics_) {
-    statistics.finish(range_.h, state_, outputs.statistics);
+    statistics.finish(range_.h, state_, tensors.statistics());
   }
   if (shares_ != nullptr) {
     shares_->finish(state_);
   }
-  finish_empty_rows(inputs.value, outputs.output);
+  finish_empty_rows(tensors[CallTensor::value], tensors[CallTensor::output]);
 }
 
 void QueryTile::store_scores(const PackedHead& head,
@@ -316,14 +316,14 @@ void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
   }
 }
 
-void QueryTile::finish_empty_rows(const NumberView<const void>& value,
-                                  const NumberView<void>& output) const {
+void QueryTile::finish_empty_rows(const TensorArg& value,
+                                  const TensorArg& output) const {
   for (std::size_t n = 0; n < range_.count; ++n) {
     if (state_.sum[n] != 0) {
       continue;
     }
     const RowIndex row{range_.b, range_.h, range_.first + n};
-    output.visit([&](const auto& to) {
+    visit_numbers<void>(output, [&](const auto& to) {
       using T = typename std::decay_t<decltype(to)>::value_type;
       for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
         to(place_.batch, place_.first_query + row.i, row.h, c) =

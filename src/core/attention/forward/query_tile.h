@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/call_views.h"
 #include "attention/forward/added_blocks.h"
 #include "attention/forward/block_scores.h"
 #include "attention/forward/packed_head.h"
@@ -14,6 +13,8 @@
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_statistics.h"
 #include "attention/forward/tile_values.h"
+#include "attention/number_rows.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
@@ -29,18 +30,18 @@ class QueryTile {
   // From now on `shares` sees the scores, too. The call has all keys.
   void show_scores_to(ShareTile& shares) { shares_ = &shares; }
 
-  void begin(const QueryRange& range, const CallInputs& inputs);
+  void begin(const QueryRange& range, const CallTensors& tensors);
   // Then, unless the call has the first keys: goes on from a state.
-  void resume(const AttentionState& state);
+  void resume(const CallTensors& tensors);
   // The tile takes blocks in their order; those in which it may attend to
   // nothing change nothing.
   void take(const PackedHead& head, std::size_t block);
   // `attn_weights` (range.count, Lkv): where the range's attention weights go;
   // no data: they are not wanted.
-  void finish(const CallInputs& inputs, const CallOutputs& outputs,
-              const PackedHead& head, const kernels::Rows<float>& attn_weights);
+  void finish(const CallTensors& tensors, const PackedHead& head,
+              const kernels::Rows<float>& attn_weights);
   // In place of finish(), unless the call has the last keys.
-  void save(const AttentionState& state);
+  void save(const CallTensors& tensors);
   // After finish(): adds the rows to the statistics over several rows.
   void add_to(const PackedHead& head, const RowsTogether& together);
 
@@ -78,12 +79,12 @@ class QueryTile {
   void store_softmax_rows(TensorView<float, 4> rows) const;
   // The range's rows of a tensor (B, Lq, Hq, D).
   template <class Void>
-  kernels::NumberRows<Void> rows_of_range(const NumberView<Void>& view) const {
-    return view.rows(place_.batch, place_.first_query + range_.first, range_.h,
-                     range_.count);
+  kernels::NumberRows<Void> rows_of_range(const TensorArg& tensor) const {
+    return number_rows<Void>(tensor, place_.batch,
+                             place_.first_query + range_.first, range_.h,
+                             range_.count);
   }
-  void finish_empty_rows(const NumberView<const void>& value,
-                         const NumberView<void>& output) const;
+  void finish_empty_rows(const TensorArg& value, const TensorArg& output) const;
   void finish_empty_weights(bool dropped,
                             const kernels::Rows<float>& weights) const;
 

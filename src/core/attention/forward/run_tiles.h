@@ -5,32 +5,32 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/call_views.h"
 #include "attention/check_parts.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 // Where a range's attention weights go; no data: they are not wanted.
 inline kernels::Rows<float> weights_of(const AttentionSpec& spec,
-                                       const CallOutputs& outputs,
+                                       const CallTensors& tensors,
                                        const QueryRange& range) {
   return spec.attn_weights == AttnWeights::none
              ? kernels::Rows<float>{}
-             : rows_of(outputs.attn_weights, range);
+             : rows_of(tensors.floats<4>(CallTensor::attn_weights), range);
 }
 
 // Tile n takes the queries range_of(n).
 template <class RangeOf>
-void run_tiles(const AttentionSpec& spec, const CallInputs& inputs,
-               const CallOutputs& outputs, const PackedHead& head,
-               std::span<QueryTile> tiles, const RangeOf& range_of) {
+void run_tiles(const AttentionSpec& spec, const CallTensors& tensors,
+               const PackedHead& head, std::span<QueryTile> tiles,
+               const RangeOf& range_of) {
   for (std::size_t n = 0; n < tiles.size(); ++n) {
-    tiles[n].begin(range_of(n), inputs);
+    tiles[n].begin(range_of(n), tensors);
     if (!has_first_keys(spec.key_part)) {
-      tiles[n].resume(outputs.state);
+      tiles[n].resume(tensors);
     }
   }
   for (std::size_t block = head.first_block(); block < head.end_block();
@@ -41,11 +41,10 @@ void run_tiles(const AttentionSpec& spec, const CallInputs& inputs,
   }
   for (std::size_t n = 0; n < tiles.size(); ++n) {
     if (!has_last_keys(spec.key_part)) {
-      tiles[n].save(outputs.state);
+      tiles[n].save(tensors);
       continue;
     }
-    tiles[n].finish(inputs, outputs, head,
-                    weights_of(spec, outputs, range_of(n)));
+    tiles[n].finish(tensors, head, weights_of(spec, tensors, range_of(n)));
   }
 }
 

@@ -59,8 +59,7 @@ class TiledCall {
   TiledCall(const KernelCall& call, const TiledMemory& memory)
       : spec_(call.spec),
         schedule_(call.schedule),
-        inputs_(call.inputs),
-        outputs_(call.outputs),
+        tensors_(call.tensors),
         memory_(memory) {}
 
   void run() const {
@@ -81,7 +80,7 @@ class TiledCall {
           return;
         }
         PackedHead& head = own.heads.front();
-        head.pack(spec_, inputs_, b, g);
+        head.pack(spec_, tensors_, b, g);
         for (std::size_t n = 0; n < rows; n += schedule_.tiles_at_once) {
           run_tiles(own, b, g, n, head);
         }
@@ -89,7 +88,7 @@ class TiledCall {
       return;
     }
     for_each_task(heads, [&](TiledWorkerMemory&, std::size_t n) {
-      memory_.heads[n].pack(spec_, inputs_, n / shape.Hkv, n % shape.Hkv);
+      memory_.heads[n].pack(spec_, tensors_, n / shape.Hkv, n % shape.Hkv);
     });
     const std::size_t tiles = Tiling(0, shape.Lq).count();
     if (schedule_.split == TiledSplit::tiles_of_heads) {
@@ -140,7 +139,7 @@ class TiledCall {
       return tiling.range(b, first_head + (first + n) % group,
                           (first + n) / group);
     };
-    headwise::run_tiles(spec_, inputs_, outputs_, head, tiles, range_of);
+    headwise::run_tiles(spec_, tensors_, head, tiles, range_of);
   }
 
   // The mean of the attention weights takes the heads of a tile in order.
@@ -152,7 +151,7 @@ class TiledCall {
       return;
     }
     for (std::size_t h = 0; h < shape.Hq; ++h) {
-      add_head_to_mean(spec_, inputs_, outputs_,
+      add_head_to_mean(spec_, tensors_,
                        memory_.heads[b * shape.Hkv + shape.kv_head(h)],
                        tiling.range(b, h, t), own.tiles.front(), own.weights);
     }
@@ -160,8 +159,7 @@ class TiledCall {
 
   const AttentionSpec& spec_;
   const Schedule& schedule_;
-  const CallInputs& inputs_;
-  const CallOutputs& outputs_;
+  const CallTensors& tensors_;
   const TiledMemory& memory_;
 };
 

@@ -46,10 +46,6 @@ void reference_rows(const AttentionSpec& spec,
                    ReferenceRow<T>(spec, b, h, i).run(inputs, outputs);
                  }
                });
-  fill_beyond_sequences<T>(spec, outputs);
-  if (spec.attn_weights == AttnWeights::mean) {
-    mean_rows(spec, inputs, outputs.attn_weights);
-  }
 }
 
 }  // namespace
@@ -61,14 +57,19 @@ Status reference_attention(TensorView<const T, 4> query,
                            const AttentionOutputsOf<T>& outputs,
                            const AttentionOptions& options,
                            const OperationOptions& operation_options) try {
-  const auto shape =
-      attention_shape(query.extents(), key.extents(), value.extents());
+  const AttentionInputsOf<T> inputs = {query, key, value};
+  const CallTensors tensors(inputs, outputs);
+  const auto shape = attention_shape(tensors);
   HEADWISE_TRY(shape);
   HEADWISE_TRY(check_no_part("attention", operation_options));
   const auto spec = AttentionSpec::create(*shape, options, operation_options);
   HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_forward<T>(*spec, {query, key, value}, outputs));
-  reference_rows<T>(*spec, {query, key, value}, outputs);
+  HEADWISE_TRY(check_call("attention", *spec, tensors, DTypeOf<T>::value));
+  reference_rows<T>(*spec, inputs, outputs);
+  fill_beyond_sequences<T>(*spec, tensors);
+  if (spec->attn_weights == AttnWeights::mean) {
+    mean_rows(*spec, inputs, outputs.attn_weights);
+  }
   return ok();
 } catch (...) {
   return caught_out_of_memory();

@@ -224,8 +224,8 @@ Status reference_attention_backward(
     const AttentionOptions& options,
     const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_no_part("attention_backward", operation_options));
-  const auto spec =
-      backward_spec(inputs, gradients, options, operation_options);
+  const auto spec = backward_spec(CallTensors(inputs, gradients), options,
+                                  operation_options, DTypeOf<T>::value);
   HEADWISE_TRY(spec);
   Gradients<T>(*spec, inputs, gradients).run();
   return ok();

@@ -51,7 +51,7 @@ void ChunkedRows::run(const QueryHead& of, std::size_t number,
     const std::size_t t = tiling.count() * group / groups;
     const std::size_t end = tiling.count() * (group + 1) / groups;
     const std::span<QueryTile> some = tiles.first(end - t);
-    run_tiles(spec_, inputs_, outputs_, head, some,
+    run_tiles(spec_, tensors_, head, some,
               [&](std::size_t n) { return tiling.range(of.b, of.h, t + n); });
     for (QueryTile& tile : some) {
       tile.add_to(head, together);
@@ -61,17 +61,17 @@ void ChunkedRows::run(const QueryHead& of, std::size_t number,
 
 void ChunkedRows::join(const QueryHead& of,
                        std::span<const RowsTogether> chunks) const {
-  if (outputs_.statistics.columns.data() != nullptr) {
+  if (tensors_.has(CallTensor::columns)) {
     join_columns(of, chunks);
   }
-  if (outputs_.statistics.map_mean.data() != nullptr) {
+  if (tensors_.has(CallTensor::map_mean)) {
     join_maps(of, chunks);
   }
 }
 
 void ChunkedRows::join_columns(const QueryHead& of,
                                std::span<const RowsTogether> chunks) const {
-  const TensorView<float, 3>& columns = outputs_.statistics.columns;
+  const auto columns = tensors_.floats<3>(CallTensor::columns);
   const SequencePlace place = spec_.shape.sequence(of.b);
   const std::size_t first = std::min(spec_.mask.first_key(of.b), place.Lkv);
   const bool padded = spec_.shape.offsets.batched_queries();
@@ -90,12 +90,13 @@ void ChunkedRows::join_columns(const QueryHead& of,
 
 void ChunkedRows::join_maps(const QueryHead& of,
                             std::span<const RowsTogether> chunks) const {
-  const StatisticsViews& to = outputs_.statistics;
+  const auto means = tensors_.floats<4>(CallTensor::map_mean);
+  const auto most = tensors_.floats<4>(CallTensor::map_largest);
   const std::size_t Lkv = spec_.shape.sequence(of.b).Lkv;
   const std::size_t rows = map_size(spec_.statistics.queries(of.b));
   const std::size_t cells = map_size(Lkv);
-  for (std::size_t r = 0; r < to.map_mean.extent(2); ++r) {
-    for (std::size_t c = 0; c < to.map_mean.extent(3); ++c) {
+  for (std::size_t r = 0; r < means.extent(2); ++r) {
+    for (std::size_t c = 0; c < means.extent(3); ++c) {
       float sum = 0;
       float largest = 0;
       std::int64_t counted = 0;
@@ -111,8 +112,8 @@ void ChunkedRows::join_maps(const QueryHead& of,
       const std::size_t keys = c < cells ? map_cell_size(c, Lkv) : 0;
       const std::int64_t pairs = counted * static_cast<std::int64_t>(keys);
       const float mean = pairs == 0 ? 0 : sum / static_cast<float>(pairs);
-      to.map_mean(of.b, of.h, r, c) = std::isnan(mean) ? kNaN : mean;
-      to.map_largest(of.b, of.h, r, c) = std::isnan(sum) ? kNaN : largest;
+      means(of.b, of.h, r, c) = std::isnan(mean) ? kNaN : mean;
+      most(of.b, of.h, r, c) = std::isnan(sum) ? kNaN : largest;
     }
   }
 }

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <span>
 
-#include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -20,9 +20,8 @@ class ChunkedRows {
   // No sequence of up to this number of queries has more with a query.
   static std::size_t most_of(std::size_t queries);
 
-  ChunkedRows(const AttentionSpec& spec, const CallInputs& inputs,
-              const CallOutputs& outputs)
-      : spec_(spec), inputs_(inputs), outputs_(outputs) {}
+  ChunkedRows(const AttentionSpec& spec, const CallTensors& tensors)
+      : spec_(spec), tensors_(tensors) {}
 
   struct QueryHead {
     std::size_t b;
@@ -42,8 +41,7 @@ class ChunkedRows {
                  std::span<const RowsTogether> chunks) const;
 
   const AttentionSpec& spec_;
-  const CallInputs& inputs_;
-  const CallOutputs& outputs_;
+  const CallTensors& tensors_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -130,23 +130,17 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
   return caught_out_of_memory();
 }
 
-namespace {
-
-template <class T>
-Result<AttentionStatistics> statistics_of(
-    const AttentionInputsOf<T>& inputs, const AttentionOutputsOf<T>& outputs,
-    const AttentionOptions& options,
+Result<AttentionStatistics> attention_statistics(
+    CallTensors tensors, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  const auto shape = attention_shape(tensors);
   HEADWISE_TRY(shape);
   const auto call = PlannedCall::create(*shape, options, operation_options);
   HEADWISE_TRY(call);
   auto statistics = AttentionStatistics::create(call->spec());
   HEADWISE_TRY(statistics);
-  AttentionOutputsOf<T> all = outputs;
-  all.statistics = statistics->views();
-  HEADWISE_TRY(call->run(inputs, all));
+  tensors.set(statistics->views());
+  HEADWISE_TRY(call->run(tensors));
   if (operation_options.statistics.rows) {
     auto pooled = pool_statistics(statistics->rows, call->spec());
     HEADWISE_TRY(pooled);
@@ -156,21 +150,5 @@ Result<AttentionStatistics> statistics_of(
 } catch (...) {
   return caught_out_of_memory();
 }
-
-}  // namespace
-
-#define HEADWISE_ATTENTION_STATISTICS(T)                                  \
-  Result<AttentionStatistics> attention_statistics(                       \
-      TensorView<const T, 4> query, TensorView<const T, 4> key,           \
-      TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs, \
-      const AttentionOptions& options,                                    \
-      const OperationOptions& operation_options) {                        \
-    return statistics_of<T>({query, key, value}, outputs, options,        \
-                            operation_options);                           \
-  }
-HEADWISE_ATTENTION_STATISTICS(float)
-HEADWISE_ATTENTION_STATISTICS(BFloat16)
-HEADWISE_ATTENTION_STATISTICS(Float16)
-#undef HEADWISE_ATTENTION_STATISTICS
 
 }  // namespace headwise::inline HEADWISE_ABI

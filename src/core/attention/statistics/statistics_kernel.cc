@@ -72,8 +72,8 @@ class StatisticsCall {
   StatisticsCall(const KernelCall& call, const StatisticsMemory& memory)
       : spec_(call.spec),
         schedule_(call.schedule),
-        inputs_(call.inputs),
-        rows_(call.spec, call.inputs, call.outputs),
+        tensors_(call.tensors),
+        rows_(call.spec, call.tensors),
         memory_(memory),
         largest_group_(call.spec.shape.largest_group()) {}
 
@@ -108,7 +108,7 @@ class StatisticsCall {
     const std::size_t Hkv = spec_.shape.Hkv;
     for_each_task(*spec_.executor, schedule_.workers, count,
                   [&](std::size_t, std::size_t n) {
-                    memory_.heads[n].pack(spec_, inputs_, (first + n) / Hkv,
+                    memory_.heads[n].pack(spec_, tensors_, (first + n) / Hkv,
                                           (first + n) % Hkv);
                   });
     const std::size_t rows = count * largest_group_;
@@ -136,7 +136,7 @@ class StatisticsCall {
 
   const AttentionSpec& spec_;
   const Schedule& schedule_;
-  const CallInputs& inputs_;
+  const CallTensors& tensors_;
   ChunkedRows rows_;
   const StatisticsMemory& memory_;
   std::size_t largest_group_;  // query heads of a key head

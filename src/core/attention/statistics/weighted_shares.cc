@@ -81,14 +81,6 @@ Status pool(const AttentionSpec& spec, AttentionStatistics& statistics) {
   return ok();
 }
 
-void run(const AttentionSpec& spec, const CallInputs& inputs,
-         const CallOutputs& outputs, const KeyShares& shares,
-         const Schedule& schedule, Workspace& workspace) {
-  statistics_kernel({spec, schedule, inputs, outputs, &shares},
-                    workspace.data());
-  fill_beyond_sequences<float>(spec, outputs);
-}
-
 }  // namespace
 
 Result<WeightedShares> attention_with_shares(
@@ -118,7 +110,8 @@ Result<WeightedShares> attention_with_shares(
   } else {
     spec.statistics = {};
   }
-  HEADWISE_TRY(check_forward(spec, inputs, all));
+  const CallTensors tensors(inputs, all);
+  HEADWISE_TRY(check_call("attention", spec, tensors));
   const Extents<3> of_keys = {inputs.key.extent(0), inputs.query.extent(2),
                               inputs.key.extent(1)};
   HEADWISE_TRY(check_shape(operation, "norms", numbers.extents(),
@@ -138,8 +131,8 @@ Result<WeightedShares> attention_with_shares(
     auto workspace =
         Workspace::create(statistics_workspace_bytes(spec, schedule, &shares));
     HEADWISE_TRY(workspace);
-    run(spec, CallInputs(inputs), CallOutputs(all), shares, schedule,
-        *workspace);
+    statistics_kernel({spec, schedule, tensors, &shares}, workspace->data());
+    fill_beyond_sequences<float>(spec, tensors);
   }
   HEADWISE_TRY(pool(*share_spec, *statistics));
   if (spec.statistics.any()) {
