@@ -38,7 +38,7 @@ Result<ChunkOutputs> make_outputs(const AttentionShape& shape,
 }
 
 // Appends the keys before those of the queries.
-Status append_past(const CallTensors& views, const AttentionShape& shape,
+Status append_past(const CachedTensors& views, const AttentionShape& shape,
                    CachedSequences& cached) {
   const std::vector<Rows> past = past_of(shape);
   const auto key = gather(views.key, past);
@@ -49,7 +49,7 @@ Status append_past(const CallTensors& views, const AttentionShape& shape,
   return cached.cache.append(cached.ids, *key, *value, offsets);
 }
 
-Result<ChunkOutputs> attend_to_chunk(const CallTensors& views,
+Result<ChunkOutputs> attend_to_chunk(const CachedTensors& views,
                                      const AttentionShape& shape,
                                      const Chunk& chunk,
                                      const AttentionOptions& options,
@@ -106,20 +106,18 @@ Status read_present(const AttentionShape& shape, bool heads_first,
 Result<RunResult> attend_through_cache(
     const RunFlags& flags, const Operands<float, 4>& in,
     const OperationInputs& inputs, const AttentionOptions& options,
-    const OperationOptions& operation_options) {
+    const OperationOptions& operation_options, const AttentionShape& shape) {
   const bool heads_first = flags.heads_first();
-  const CallTensors views(in, heads_first);
-  const auto shape = views.shape(options, operation_options);
-  HEADWISE_TRY(shape);
-  const auto run = CachedRun::create(flags, inputs, options, *shape);
+  const CachedTensors views(in, heads_first);
+  const auto run = CachedRun::create(flags, inputs, options, shape);
   HEADWISE_TRY(run);
-  auto cached = CachedSequences::create(flags.cache, *shape);
+  auto cached = CachedSequences::create(flags.cache, shape);
   HEADWISE_TRY(cached);
-  auto result = empty_result(flags, in, options, *shape);
+  auto result = empty_result(flags, in, options, shape);
   HEADWISE_TRY(result);
-  HEADWISE_TRY(append_past(views, *shape, *cached));
+  HEADWISE_TRY(append_past(views, shape, *cached));
   const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
-    return attend_to_chunk(views, *shape, chunk, part, operation_options,
+    return attend_to_chunk(views, shape, chunk, part, operation_options,
                            *cached);
   };
   HEADWISE_TRY(
@@ -127,7 +125,7 @@ Result<RunResult> attend_through_cache(
                as_extents(result->output_by_heads.view(), heads_first)));
   round_to(flags.dtype, result->output_by_heads.elements());
   if (!flags.present_dir.empty()) {
-    HEADWISE_TRY(read_present(*shape, heads_first, *cached, *result));
+    HEADWISE_TRY(read_present(shape, heads_first, *cached, *result));
   }
   return result;
 }

@@ -6,18 +6,6 @@
 
 namespace headwise::cli {
 
-Result<AttentionShape> CallTensors::shape(
-    const AttentionOptions& options,
-    const OperationOptions& operation_options) const {
-  const auto tensors =
-      attention_shape(query.extents(), key.extents(), value.extents());
-  HEADWISE_TRY(tensors);
-  const auto spec =
-      AttentionSpec::create(*tensors, options, operation_options, "run");
-  HEADWISE_TRY(spec);
-  return spec->shape;
-}
-
 Result<RunResult> empty_result(const RunFlags& flags,
                                const Operands<float, 4>& in,
                                const AttentionOptions& options,

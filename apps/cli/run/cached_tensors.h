@@ -11,19 +11,15 @@
 namespace headwise::cli {
 
 // (B, L, H, D), of tensors that must outlive it.
-struct CallTensors {
+struct CachedTensors {
   TensorView<const float, 4> query;
   TensorView<const float, 4> key;
   TensorView<const float, 4> value;
 
-  CallTensors(const Operands<float, 4>& in, bool heads_first)
+  CachedTensors(const Operands<float, 4>& in, bool heads_first)
       : query(as_extents(in.query.view(), heads_first)),
         key(as_extents(in.key.view(), heads_first)),
         value(as_extents(in.value.view(), heads_first)) {}
-
-  // Errors: those of AttentionSpec::create().
-  Result<AttentionShape> shape(const AttentionOptions& options,
-                               const OperationOptions& operation_options) const;
 };
 
 // Zeros. Errors: out_of_memory.

@@ -158,13 +158,12 @@ Result<RunResult> run_by_ranks(Communicator& group, MultiHeadAttention layer,
                                const ReadyLayer& of) {
   const auto spec = of.spec();
   HEADWISE_TRY(agreed(group, spec));
-  auto result = of.flags.cache.given()
-                    ? through_cache_together(group, layer, arrays, of)
-                    : run_layer_together(
-                          group, std::move(layer), arrays,
-                          {of.flags, of.batched, of.options, of.layer_options,
-                           *spec, of.inputs.key_band(),
-                           keys_in_parts(of.tensors, of.options, of.of_heads)});
+  auto result =
+      of.flags.cache.given()
+          ? through_cache_together(group, layer, arrays, of)
+          : run_layer_together(group, std::move(layer), arrays,
+                               {of.flags, of.batched, of.options,
+                                of.layer_options, *spec, of.inputs.key_band()});
   return with_keep_mask(&group, of.flags, std::move(result), spec);
 }
 

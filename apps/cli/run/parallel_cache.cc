@@ -15,7 +15,7 @@ namespace {
 
 class SharedCacheRun {
  public:
-  SharedCacheRun(Communicator& group, const CallTensors& views,
+  SharedCacheRun(Communicator& group, const CachedTensors& views,
                  const AttentionShape& shape,
                  const OperationOptions& operation_options,
                  SharedSequences shared)
@@ -69,7 +69,7 @@ class SharedCacheRun {
   }
 
   Communicator& group_;
-  const CallTensors& views_;
+  const CachedTensors& views_;
   const AttentionShape& shape_;
   const OperationOptions& operation_options_;
   SharedSequences shared_;
@@ -80,17 +80,15 @@ class SharedCacheRun {
 Result<RunResult> attend_through_cache_together(
     Communicator& group, const RunFlags& flags, const Operands<float, 4>& in,
     const OperationInputs& inputs, const AttentionOptions& options,
-    const OperationOptions& operation_options) {
-  const CallTensors views(in, flags.heads_first());
-  const auto shape = views.shape(options, operation_options);
-  HEADWISE_TRY(agreed(group, shape));
-  const auto run = CachedRun::create(flags, inputs, options, *shape);
+    const OperationOptions& operation_options, const AttentionShape& shape) {
+  const CachedTensors views(in, flags.heads_first());
+  const auto run = CachedRun::create(flags, inputs, options, shape);
   HEADWISE_TRY(agreed(group, run));
-  auto sequences = SharedSequences::create(group, flags.cache, *shape);
+  auto sequences = SharedSequences::create(group, flags.cache, shape);
   HEADWISE_TRY(sequences);
-  auto result = empty_result(flags, in, options, *shape);
+  auto result = empty_result(flags, in, options, shape);
   HEADWISE_TRY(result);
-  SharedCacheRun shared(group, views, *shape, operation_options,
+  SharedCacheRun shared(group, views, shape, operation_options,
                         *std::move(sequences));
   HEADWISE_TRY(shared.append_past());
   const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {

@@ -17,6 +17,6 @@ namespace headwise::cli {
 Result<RunResult> attend_through_cache_together(
     Communicator& group, const RunFlags& flags, const Operands<float, 4>& in,
     const OperationInputs& inputs, const AttentionOptions& options,
-    const OperationOptions& operation_options);
+    const OperationOptions& operation_options, const AttentionShape& shape);
 
 }  // namespace headwise::cli

@@ -239,8 +239,7 @@ class TogetherCall {
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options) {
   const auto division =
-      divide(group, options.flags,
-             {options.spec, options.band, options.keys_in_parts});
+      divide(group, options.flags, {options.spec, options.band});
   HEADWISE_TRY(division);
   return with_dtype(options.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);

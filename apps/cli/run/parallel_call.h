@@ -22,7 +22,6 @@ struct TogetherOptions {
   const OperationOptions& operation_options;
   const AttentionSpec& spec;  // of the whole call
   KeyBand band;
-  bool keys_in_parts;  // whether keys may come in parts
   std::function<Status(const QueriesAndKeys& gradients)> rotate_back;
   const AttentionShape& tensors;
   const InputFiles* files;  // null: every rank has the whole tensors

@@ -35,9 +35,8 @@ Result<RunResult> run_layer_together(Communicator& group,
                                      MultiHeadAttention layer,
                                      const InputArrays& arrays,
                                      const LayerTogether& of) {
-  const auto division = divide(group, of.flags,
-                               {of.spec, of.band, of.keys_in_parts,
-                                needs_all_heads(layer.config(), of)});
+  const auto division = divide(
+      group, of.flags, {of.spec, of.band, needs_all_heads(layer.config(), of)});
   HEADWISE_TRY(division);
   if (!division->by_heads()) {
     return run_layer_by_context(group, layer, *arrays.files, of, *division);

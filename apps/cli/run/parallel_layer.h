@@ -20,7 +20,6 @@ struct LayerTogether {
   const LayerOptions& layer_options;
   const AttentionSpec& spec;  // of the heads of the whole call
   KeyBand band;
-  bool keys_in_parts;  // whether keys may come in parts
 
   bool training() const { return !flags.d_output.empty(); }
 };

@@ -39,13 +39,21 @@ ShardRequest request_of(const DividedCall& call, std::size_t ranks) {
   return request;
 }
 
+// Whether a row can process its keys in parts, apart from what only a division
+// by heads returns.
+bool keys_in_parts(AttentionSpec spec) {
+  spec.attn_weights = AttnWeights::none;
+  spec.scores = ScoresStage::none;
+  return static_cast<bool>(spec.check_keys_in_parts("run"));
+}
+
 // Attention weights and scores are those of heads, and the backward pass by
 // context takes the keys in parts.
 Parallel scheme_of(const RunFlags& flags, const DividedCall& call) {
   const Parallel typed = parallel_of(flags.parallel.scheme);
   const bool pairs = call.spec.attn_weights != AttnWeights::none ||
                      call.spec.scores != ScoresStage::none;
-  const bool whole_keys = !flags.d_output.empty() && !call.keys_in_parts;
+  const bool whole_keys = !flags.d_output.empty() && !keys_in_parts(call.spec);
   return typed != Parallel::automatic ? typed
          : pairs || whole_keys        ? Parallel::heads
          : call.needs_all_heads       ? Parallel::context
@@ -66,7 +74,7 @@ Result<Division> own_division(const RunFlags& flags, const DividedCall& call,
     HEADWISE_TRY(plan);
   }
   division.tokens = *std::move(plan);
-  if (flags.d_output.empty() && !call.keys_in_parts) {
+  if (flags.d_output.empty() && !keys_in_parts(call.spec)) {
     division.keys = KeyTransport::gathered;
   }
   return division;
@@ -81,16 +89,6 @@ Result<Division> divide(Communicator& group, const RunFlags& flags,
   HEADWISE_TRY(of_all_ranks(group.check_same(
       "--parallel", division->by_heads() ? "heads" : "context")));
   return division;
-}
-
-bool keys_in_parts(const AttentionShape& tensors, AttentionOptions options,
-                   OperationOptions operation_options) {
-  options.attn_weights = AttnWeights::none;
-  options.scores = ScoresStage::none;
-  options.query_start = {};
-  operation_options.key_part = KeyPart::last;
-  return static_cast<bool>(
-      AttentionSpec::create(tensors, options, operation_options, "run"));
 }
 
 }  // namespace headwise::cli

@@ -14,8 +14,6 @@ namespace headwise::cli {
 struct DividedCall {
   const AttentionSpec& spec;  // of the whole call
   KeyBand band{};
-  // Whether keys may come in parts (keys_in_parts()).
-  bool keys_in_parts = true;
   // Whether a layer needs all heads of a token on one rank.
   bool needs_all_heads = false;
 };
@@ -34,10 +32,5 @@ struct Division {
 // different ways.
 Result<Division> divide(Communicator& group, const RunFlags& flags,
                         const DividedCall& call);
-
-// Whether a row can process its keys in parts. The mean of all values, and
-// blocks that do not begin at multiples of their size, need all keys at once.
-bool keys_in_parts(const AttentionShape& tensors, AttentionOptions options,
-                   OperationOptions operation_options);
 
 }  // namespace headwise::cli

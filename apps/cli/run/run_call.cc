@@ -40,7 +40,7 @@ Result<RunResult> attend_alone(const RunFlags& flags, ReadyCall ready,
                                const OperationOptions& operation_options) {
   if (flags.cache.given()) {
     return attend_through_cache(flags, ready.in, inputs, options,
-                                operation_options);
+                                operation_options, ready.spec.shape);
   }
   return with_present(flags, std::move(ready.in), [&](Operands<float, 4> in) {
     return attend(flags, std::move(in), batched, options, operation_options,
@@ -56,7 +56,8 @@ Result<RunResult> attend_by_ranks(Communicator& group, const RunFlags& flags,
                                   const OperationOptions& operation_options) {
   if (flags.cache.given()) {
     return attend_through_cache_together(group, flags, ready.in, inputs,
-                                         options, operation_options);
+                                         options, operation_options,
+                                         ready.spec.shape);
   }
   const TogetherOptions together = {
       flags,
@@ -65,7 +66,6 @@ Result<RunResult> attend_by_ranks(Communicator& group, const RunFlags& flags,
       operation_options,
       ready.spec,
       inputs.key_band(),
-      keys_in_parts(ready.whole, options, operation_options),
       [&ready](const QueriesAndKeys& gradients) {
         return ready.rotation.rotate_back(gradients);
       },

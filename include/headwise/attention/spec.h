@@ -155,6 +155,11 @@ struct AttentionSpec {
       const OperationOptions& operation_options = {},
       std::string_view operation = "attention");
 
+  // Whether the keys may come in parts (attention/state.h): the mean of all
+  // values, and blocks that do not begin at multiples of their size, need all
+  // keys at once. Errors: unsupported, invalid_argument.
+  Status check_keys_in_parts(std::string_view operation) const;
+
   // The same call with other sequences, of a ragged batch: as many, and none
   // longer than Lq and Lkv. Allocates nothing. Errors: invalid_argument for a
   // batch that is not ragged; shape_mismatch, out_of_range; the spec is then

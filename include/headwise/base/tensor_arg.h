@@ -4,8 +4,8 @@
 // has any number of axes.
 //
 // Example:
-//   TensorArg argument = query;  // TensorView<const BFloat16, 4>
-//   auto numbers = argument.view<const BFloat16, 4>();
+//   TensorArg argument = query;  // a Tensor<float, 4>
+//   TensorView<const float, 4> numbers = argument.view<const float, 4>();
 #pragma once
 
 #include <cassert>

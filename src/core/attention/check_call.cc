@@ -414,7 +414,7 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
 Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTensors& tensors, DType widest) {
   const TensorArg& query = tensors[CallTensor::query];
-  HEADWISE_TRY(kernels::check_narrow(is_narrow(query.dtype())));
+  HEADWISE_TRY(kernels::check_narrow(query.dtype() != DType::float32));
   const TensorCheck check(operation, spec, query.dtype(), widest);
   const Arguments arguments(spec, tensors);
   HEADWISE_TRY(arguments.for_each_read(check));

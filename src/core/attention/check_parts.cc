@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "kernels/attention_tile.h"
 #include "steps/stored_rule.h"
 
@@ -32,25 +33,31 @@ constexpr PartTexts kOfQueries = {"none in a part of the queries",
                                   "a number in a part of the queries",
                                   "zero or nan in a part of the queries"};
 
-Status check_part_options(std::string_view operation,
-                          const AttentionOptions& attention_options,
-                          const OperationOptions& options,
+// What the options ask for, of that which may need all keys or queries.
+struct AskedOfPart {
+  AttnWeights attn_weights;
+  ScoresStage scores;
+  bool statistics;
+  EmptyRow empty_rows;
+  bool bottom_right;
+};
+
+Status check_part_options(std::string_view operation, const AskedOfPart& part,
                           const PartTexts& expected) {
   for (const auto& [argument, asked] :
-       {std::pair("attn_weights",
-                  attention_options.attn_weights != AttnWeights::none),
-        std::pair("scores", attention_options.scores != ScoresStage::none),
-        std::pair("statistics", options.statistics.any())}) {
+       {std::pair("attn_weights", part.attn_weights != AttnWeights::none),
+        std::pair("scores", part.scores != ScoresStage::none),
+        std::pair("statistics", part.statistics)}) {
     if (asked) {
       return value_error(operation, argument, "asked for", expected.none,
                          ErrorCode::unsupported);
     }
   }
-  if (attention_options.empty_rows == EmptyRow::uniform) {
+  if (part.empty_rows == EmptyRow::uniform) {
     return value_error(operation, "empty_rows", "uniform", expected.zero_or_nan,
                        ErrorCode::unsupported);
   }
-  if (attention_options.query_start.is_bottom_right()) {
+  if (part.bottom_right) {
     return value_error(operation, "query_start", "bottom_right",
                        expected.number, ErrorCode::unsupported);
   }
@@ -131,9 +138,24 @@ Status check_parts(std::string_view operation,
                        "all with a key_part", ErrorCode::unsupported);
   }
   HEADWISE_TRY(check_keys_of_part(operation, options.key_part, mask.shape()));
-  HEADWISE_TRY(check_part_options(operation, attention_options, options,
-                                  some_keys ? kOfKeys : kOfQueries));
+  HEADWISE_TRY(check_part_options(
+      operation,
+      {attention_options.attn_weights, attention_options.scores,
+       options.statistics.any(), attention_options.empty_rows,
+       attention_options.query_start.is_bottom_right()},
+      some_keys ? kOfKeys : kOfQueries));
   return some_keys ? check_blocks(operation, mask) : ok();
+}
+
+Status AttentionSpec::check_keys_in_parts(std::string_view operation) const
+    try {
+  // A part is given its own query_start, as a number.
+  HEADWISE_TRY(check_part_options(
+      operation, {attn_weights, scores, statistics.any(), empty_rows, false},
+      kOfKeys));
+  return check_blocks(operation, mask);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status check_keys_of_part(std::string_view operation, KeyPart part,

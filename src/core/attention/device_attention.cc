@@ -1,6 +1,6 @@
 #include "headwise/attention/device_attention.h"
 
-#include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -63,6 +63,16 @@ Status check_device_options(const AttentionOptions& attention_options,
   return ok();
 }
 
+template <DeviceElement T>
+Status check_type(std::string_view operation, const CallTensors& tensors) {
+  const DType given = tensors[CallTensor::query].dtype();
+  return given == DTypeOf<T>::value
+             ? ok()
+             : Status(value_error(operation, "query",
+                                  "of type " + std::string(name_of(given)),
+                                  name_of(DTypeOf<T>::value)));
+}
+
 }  // namespace
 
 template <DeviceElement T>
@@ -97,6 +107,7 @@ Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
 
 template <DeviceElement T>
 Status DeviceAttentionPlan<T>::run(const CallTensors& tensors) const try {
+  HEADWISE_TRY(check_type<T>("attention", tensors));
   HEADWISE_TRY(check_call("attention", spec_, tensors));
   return backend_->forward(tensors);
 } catch (...) {
@@ -106,6 +117,7 @@ Status DeviceAttentionPlan<T>::run(const CallTensors& tensors) const try {
 template <DeviceElement T>
 Status DeviceAttentionPlan<T>::run_backward(const CallTensors& tensors) const
     try {
+  HEADWISE_TRY(check_type<T>("attention_backward", tensors));
   HEADWISE_TRY(check_call("attention_backward", spec_, tensors));
   if (tensors.has(CallTensor::d_attn_weights)) {
     return value_error("attention_backward", "d_attn_weights", "given",

@@ -3,31 +3,12 @@
 #include <string>
 #include <utility>
 
-#include "attention/call_part.h"
 #include "base/check.h"
 #include "distribute/call_digest.h"
 #include "distribute/rank_tensors.h"
 #include "kernels/attention_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
-
-// Options that parts of the keys can have.
-Status check_parts(std::string_view operation, const ContextCall& call,
-                   const AttentionSpec& spec) {
-  HEADWISE_ASSIGN(auto part,
-                  internal::options_of_part(
-                      spec.shape, call.options, call.operation_options,
-                      internal::whole_call(spec.shape), operation));
-  part.operation_options.key_part = KeyPart::last;
-  HEADWISE_ASSIGN(const auto of_part,
-                  AttentionSpec::create(call.tensors, part.options,
-                                        part.operation_options, operation));
-  return ok();
-}
-
-}  // namespace
-
 Result<CheckedContext> checked_context(std::string_view operation,
                                        const ContextCall& call,
                                        std::size_t ranks, bool in_parts) {
@@ -44,7 +25,7 @@ Result<CheckedContext> checked_context(std::string_view operation,
   HEADWISE_ASSIGN(auto shards,
                   shards_of(call.plan, ranks, spec.mask, operation));
   if (in_parts) {
-    HEADWISE_TRY(check_parts(operation, call, spec));
+    HEADWISE_TRY(spec.check_keys_in_parts(operation));
   }
   return CheckedContext{std::move(spec), std::move(shards)};
 }

@@ -146,13 +146,10 @@ Result<CheckedStep> checked_step(const Communicator& group,
       .Lkv = static_cast<std::size_t>(numbers.keys.back()),
       .D = stored.head_dim,
       .Dv = stored.v_head_dim};
-  // Options that parts of the keys can have, too.
-  OperationOptions of_part = step.operation_options;
-  of_part.key_part = KeyPart::last;
-  HEADWISE_TRY(AttentionSpec::create(tensors, options, of_part, kContextCache));
   HEADWISE_ASSIGN(
       auto spec, AttentionSpec::create(tensors, options, step.operation_options,
                                        kContextCache));
+  HEADWISE_TRY(spec.check_keys_in_parts(kContextCache));
   HEADWISE_TRY(check_memory(spec, step));
   return CheckedStep{std::move(numbers), std::move(options), std::move(spec)};
 }
