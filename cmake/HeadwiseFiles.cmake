@@ -1,5 +1,5 @@
-# headwise::files: JSON, and reading and writing the files of others: .npy, .npz,
-# .safetensors, layouts of parameters, dialects, checkpoints.
+# headwise::files: JSON, texts in other languages, and reading and writing the files of
+# others: .npy, .npz, .safetensors, layouts of parameters, dialects, checkpoints.
 headwise_component(files
   LINKS headwise
   MODULES libzip nettle libutf8proc
@@ -32,6 +32,8 @@ headwise_component(files
     include/headwise/interop/row_parts.h
     include/headwise/interop/signal_handlers.h
     include/headwise/json/json.h
+    include/headwise/words/language.h
+    include/headwise/words/translation.h
   SOURCES
     src/json/json.cc
     src/interop/array.cc
@@ -87,9 +89,14 @@ headwise_component(files
     src/interop/model_file_names.cc
     src/interop/paths.cc
     src/interop/token_text.cc
-    src/interop/utf8.cc)
+    src/interop/utf8.cc
+    src/words/catalogue.cc
+    src/words/language.cc
+    src/words/translation.cc)
 
 # Headers only: those who link headwise::files need not have them.
 find_package(nlohmann_json REQUIRED)
 target_include_directories(headwise_files SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)
+
+include(HeadwiseWords)

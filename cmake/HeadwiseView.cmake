@@ -3,7 +3,6 @@ headwise_component(view
   LINKS headwise_files
   MODULES libpng zlib nettle
   HEADERS
-    include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
     include/headwise/inspect/axis_step.h
@@ -22,8 +21,6 @@ headwise_component(view
     src/inspect/statistics_sums.cc
     src/inspect/weights_statistics.cc
     src/inspect/words/words.cc
-    src/inspect/words/words_en.cc
-    src/inspect/words/words_ko.cc
     src/inspect/trace/trace.cc
     src/inspect/trace/list_steps.cc
     src/inspect/trace/formula_parts.cc

@@ -49,8 +49,7 @@ struct LintFlags {
 
 std::string warning_text(const MaskWarning& warning) {
   return say(
-      {"{}: {}\n  fix: {}\n  rows (sequence, head, query), {} in total: {}\n",
-       "{}: {}\n  해결: {}\n  행(시퀀스, 헤드, 쿼리) {}개: {}\n"},
+      "{}: {}\n  fix: {}\n  rows (sequence, head, query), {} in total: {}\n",
       warning.name, phrase_in_language(warning.what),
       phrase_in_language(warning.mend), warning.rows,
       rows_text(warning.first_rows, warning.rows));
@@ -58,7 +57,7 @@ std::string warning_text(const MaskWarning& warning) {
 
 std::string lint_text(const std::vector<MaskWarning>& warnings) {
   if (warnings.empty()) {
-    return say({"no warnings\n", "경고가 없습니다\n"});
+    return say("no warnings\n");
   }
   std::string text;
   for (const MaskWarning& warning : warnings) {

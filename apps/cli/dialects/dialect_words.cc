@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "shell/language.h"
 #include "shell/phrase.h"
 
 namespace headwise::cli {
 
 std::string phrase_in_language(const std::string& sentence) {
-  return language() == Language::ko ? korean_phrase(sentence).value_or(sentence)
-                                    : sentence;
+  return korean_phrase(sentence).value_or(sentence);
 }
 
 std::string rows_text(std::span<const std::array<std::size_t, 3>> first_rows,

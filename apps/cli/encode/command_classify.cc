@@ -116,15 +116,13 @@ std::string classify_summary(const ClassifyFlags& flags,
   if (cut != 0) {
     const std::size_t most = encoder.settings().max_tokens;
     text +=
-        say({"{} of {} text{} cut to {} tokens\n",
-             "텍스트 {1}개 중 {0}개를 토큰 {3}개까지만 썼습니다\n"},
-            cut, lines.texts.size(), plural(lines.texts.size()),
+        say("{} of {} text{} cut to {} tokens\n", cut, lines.texts.size(),
+            plural(lines.texts.size()),
             flags.max_tokens == 0 ? most : std::min(flags.max_tokens, most));
   }
   if (!flags.out.empty()) {
-    text +=
-        say({"{}: labels of {} text{}\n", "{}: 텍스트 {}개의 레이블\n"},
-            shown(flags.out), lines.texts.size(), plural(lines.texts.size()));
+    text += say("{}: labels of {} text{}\n", shown(flags.out),
+                lines.texts.size(), plural(lines.texts.size()));
   }
   return text;
 }

@@ -124,15 +124,12 @@ Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
   const std::string accuracy =
       texts->empty()
           ? ""
-          : say({"accuracy on repeated words  {:.3f} before, {:.3f} after\n",
-                 "반복된 단어의 정확도  이전 {:.3f}, 이후 {:.3f}\n"},
+          : say("accuracy on repeated words  {:.3f} before, {:.3f} after\n",
                 before->accuracy, after->accuracy);
-  return print(
-      streams.out,
-      say({"{}: {} of {} heads kept; per layer {}\n",
-           "{0}: 헤드 {2}개 중 {1}개 유지; 레이어별 {3}\n"},
-          shown(flags.out), after->heads, before->heads, fmt::join(kept, " ")) +
-          accuracy);
+  return print(streams.out,
+               say("{}: {} of {} heads kept; per layer {}\n", shown(flags.out),
+                   after->heads, before->heads, fmt::join(kept, " ")) +
+                   accuracy);
 }
 
 }  // namespace headwise::cli

@@ -130,7 +130,7 @@ Outcome FilePlan::print_summary(const Streams& streams,
 std::string FilePlan::written_text() const {
   std::string text;
   for (const Entry& output : outputs_) {
-    text += say({"{}: written\n", "{}: 저장함\n"}, shown(output.given));
+    text += say("{}: written\n", shown(output.given));
   }
   return text;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "headwise/words/translation.h"
+
 #include "korean_particle.h"
-#include "korean_phrases.h"
+#include "language.h"
 
 namespace headwise::cli {
 namespace {
@@ -12,7 +14,7 @@ using Values = std::vector<std::string_view>;
 constexpr std::string_view kHole = "{}";
 
 struct Match {
-  const Translation* phrase = nullptr;
+  std::optional<Translation> phrase{};
   Values values;
 };
 
@@ -28,15 +30,13 @@ std::size_t words_of_text(std::string_view form) {
 
 Match best_match(std::string_view text) {
   Match best;
-  for (const std::span<const Translation> table : korean_phrases()) {
-    for (const Translation& phrase : table) {
-      if (best.phrase != nullptr &&
-          words_of_text(phrase.en) <= words_of_text(best.phrase->en)) {
-        continue;
-      }
-      if (auto values = values_in(text, phrase.en)) {
-        best = {&phrase, *std::move(values)};
-      }
+  for (const Translation& phrase : translations(language(), "error")) {
+    if (best.phrase &&
+        words_of_text(phrase.english) <= words_of_text(best.phrase->english)) {
+      continue;
+    }
+    if (auto values = values_in(text, phrase.english)) {
+      best = {phrase, *std::move(values)};
     }
   }
   return best;
@@ -107,20 +107,20 @@ std::optional<Values> values_in(std::string_view text, std::string_view form) {
 std::optional<std::string> korean_phrase(std::string_view text,
                                          std::string_view subject) {
   const Match match = best_match(text);
-  return match.phrase == nullptr
+  return !match.phrase
              ? std::nullopt
              : std::optional(
-                   filled_phrase(match.phrase->ko, match.values, subject));
+                   filled_phrase(match.phrase->text, match.values, subject));
 }
 
 std::string korean_parts(std::string_view text, std::string_view separator) {
   // A separator may be a phrase's own word. One within a value ends that part.
   const Match whole = best_match(text);
-  if (whole.phrase != nullptr &&
+  if (whole.phrase &&
       std::ranges::none_of(whole.values, [&](std::string_view value) {
         return value.find(separator) != std::string_view::npos;
       })) {
-    return filled_phrase(whole.phrase->ko, whole.values, "");
+    return filled_phrase(whole.phrase->text, whole.values, "");
   }
   const std::size_t end = text.find(separator);
   if (end == std::string_view::npos) {

@@ -18,7 +18,7 @@ namespace headwise::cli {
 std::optional<std::vector<std::string_view>> values_in(std::string_view text,
                                                        std::string_view form);
 
-// The Korean of the phrase (korean_phrases.h) whose form `text` has, that of
+// The Korean of the phrase (headwise/words/translation.h) whose form `text` has, that of
 // the most words where there are several; nothing if there is none.
 std::optional<std::string> korean_phrase(std::string_view text,
                                          std::string_view subject = {});

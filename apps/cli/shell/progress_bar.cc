@@ -12,7 +12,7 @@
 
 #include "rank_job.h"
 #include "terminal_text.h"
-#include "translation.h"
+#include "say.h"
 
 namespace headwise::cli {
 namespace {

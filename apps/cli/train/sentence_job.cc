@@ -251,7 +251,7 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
   while (run.steps() < run.total_steps()) {
     HEADWISE_TRY(of_all_ranks(run.step(executor_)));
     if (progress) {
-      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
+      bar.set_note(say("loss={:.3f}", run.losses().back()));
       progress(run.steps(), run.total_steps());
     }
     if (run.steps() % kStepsPerCheckpoint == 0 ||

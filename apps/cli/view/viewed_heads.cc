@@ -183,23 +183,18 @@ std::string nodes_text(const std::vector<ViewedNode>& nodes,
 }
 
 std::optional<std::string> subtitle_of(const ViewedText& text) {
-  return text.nodes.empty()
-             ? text.text
-             : nodes_text(text.nodes, say({"layer ", "레이어 "}));
+  return text.nodes.empty() ? text.text : nodes_text(text.nodes, say("layer "));
 }
 
 std::string cut_text(const ViewedText& text) {
   if (text.cut_tokens == 0) {
     return "";
   }
-  return say({"{0} token{4} cut off at the limit of {1} ({2}){3}",
-              "최대 토큰 수 {1}개({2})를 넘는 토큰 {0}개를 잘라 냈습니다{3}"},
+  return say("{0} token{4} cut off at the limit of {1} ({2}){3}",
              text.cut_tokens, text.max_tokens, one_line(text.max_tokens_from),
              text.max_tokens == text.most_tokens
                  ? ""
-                 : say({"; --max-tokens {} takes more",
-                        ". --max-tokens를 {}까지 늘릴 수 있습니다"},
-                       text.most_tokens),
+                 : say("; --max-tokens {} takes more", text.most_tokens),
              text.cut_tokens == 1 ? " was" : "s were");
 }
 
@@ -208,20 +203,17 @@ std::string uneven_text(const ViewedText& text) {
     return "";
   }
   const UnevenRows& rows = text.uneven->rows;
-  return say({"rows that do not sum to 1: {} of {}; the farthest sum is {:.4g} "
-              "(layer {}, sequence {}, head {}, query {})",
-              "행 {1}개 중 {0}개는 합이 1이 아닙니다. 1에서 가장 먼 합은 "
-              "{2:.4g}입니다(레이어 {3}, 시퀀스 {4}, 헤드 {5}, 쿼리 {6})"},
-             rows.uneven, rows.rows, rows.sum, text.uneven->layer,
-             rows.sequence, rows.head, rows.query);
+  return say(
+      "rows that do not sum to 1: {} of {}; the farthest sum is {:.4g} "
+      "(layer {}, sequence {}, head {}, query {})",
+      rows.uneven, rows.rows, rows.sum, text.uneven->layer, rows.sequence,
+      rows.head, rows.query);
 }
 
 std::string left_out_text(const ViewedText& text) {
   std::string lines;
   if (text.sequences > 1 && !text.sequence) {
-    lines += say({"sequence 0 (0 to {}); --sequence chooses another\n",
-                  "시퀀스 0번(0~{}번). --sequence로 다른 시퀀스를 "
-                  "고릅니다\n"},
+    lines += say("sequence 0 (0 to {}); --sequence chooses another\n",
                  text.sequences - 1);
   }
   if (text.uneven) {
@@ -229,9 +221,8 @@ std::string left_out_text(const ViewedText& text) {
   }
   if (text.uneven && text.uneven->zero != 0) {
     lines +=
-        say({"all weights are 0 in {0} of {1} rows (queries without a "
-             "key)\n",
-             "행 {1}개 중 {0}개는 가중치가 모두 0입니다(키가 없는 쿼리)\n"},
+        say("all weights are 0 in {0} of {1} rows (queries without a "
+            "key)\n",
             text.uneven->zero, text.uneven->zero + text.uneven->rows.rows);
   }
   const std::string uneven = uneven_text(text);

@@ -116,7 +116,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text,
     HEADWISE_TRY(made);
     HEADWISE_TRY(check_seen(model(), ablated, layers_));
     gates = *std::move(made);
-    text_.variant = say({"without {}", "{} 없이"}, heads_text(ablated));
+    text_.variant = say("without {}", heads_text(ablated));
   }
   text_.model = flags.model;
   text_.text = text.shown();

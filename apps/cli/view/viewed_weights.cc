@@ -111,10 +111,8 @@ void ViewedWeights::count_uneven_rows() {
     all.zero -= std::min(all.zero, file_.nan_rows);
     const auto& [layer, sequence, head, query] = file_.first_nan;
     all.nan =
-        say({"{} row{} NaN and shown without a key; the first is layer "
-             "{}, sequence {}, head {}, query {}\n",
-             "NaN인 행 {0}개는 키가 없는 행으로 보여 줍니다. 처음은 레이어 "
-             "{2}, 시퀀스 {3}, 헤드 {4}, 쿼리 {5}입니다\n"},
+        say("{} row{} NaN and shown without a key; the first is layer "
+            "{}, sequence {}, head {}, query {}\n",
             file_.nan_rows, file_.nan_rows == 1 ? " is" : "s are", layer,
             sequence, head, query);
   }

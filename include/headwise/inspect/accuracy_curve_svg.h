@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)

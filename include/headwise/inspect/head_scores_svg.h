@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 #include "headwise/module/head_id.h"
 #include "headwise/version.h"
 

@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)

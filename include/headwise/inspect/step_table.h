@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/version.h"
