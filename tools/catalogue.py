@@ -1,5 +1,6 @@
 """The catalogues of translations, po/LANGUAGE.po."""
 import ast
+import functools
 import pathlib
 import re
 
@@ -25,6 +26,7 @@ def read(path):
     return entries
 
 
+@functools.cache
 def languages():
     """{language: its entries}"""
     return {path.stem: read(path) for path in sorted(FOLDER.glob("*.po"))}

@@ -102,9 +102,9 @@ Status PlannedCall::run_checked(const AttentionSpec& spec,
                                 const CallOutputs& outputs,
                                 Workspace& workspace) const {
   if (workspace.bytes() < workspace_bytes_) {
-    return value_error("attention", "workspace",
-                       std::to_string(workspace.bytes()) + " bytes",
-                       std::to_string(workspace_bytes_) + " or more");
+    return argument_error("attention", "workspace",
+                          message("is {} bytes", workspace.bytes()),
+                          message("{} or more", workspace_bytes_));
   }
   if (has_no_query(spec)) {
     return ok();

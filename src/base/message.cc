@@ -83,10 +83,16 @@ std::optional<Message> unpack(std::string_view& bytes, int deepest) {
     values.push_back(*std::move(value));
   }
   return has_form ? Message(*std::move(text), std::move(values))
-                  : Message(*std::move(text));
+                  : Message::verbatim(*std::move(text));
 }
 
 }  // namespace
+
+Message Message::verbatim(std::string text) {
+  Message message;
+  message.text_ = std::move(text);
+  return message;
+}
 
 Message::Message(std::string form, std::vector<Message> values)
     : text_(filled(form, values)),

@@ -48,9 +48,10 @@ Status CacheState::check_ids(std::span<const SequenceId> ids,
     }
     Named& named = named_[ids[n].slot];
     if (named.call == calls_) {
-      return value_error(operation, place_in("ids", n),
-                         "the sequence of " + place_in("ids", named.place),
-                         "each sequence once");
+      return argument_error(
+          operation, place_in("ids", n),
+          message("is the sequence of {}", place_in("ids", named.place)),
+          "each sequence once");
     }
     named = {calls_, n};
   }
@@ -96,8 +97,8 @@ Status CacheState::check(const NewTokens& tokens, std::string_view operation) {
   const SequencePages::Room room = sequences.room_for(growth_);
   if (!room.enough) {
     return argument_error(
-        operation, "key", "needs " + std::to_string(room.needed) + " pages",
-        "at most the " + std::to_string(room.free) + " free pages of the cache",
+        operation, "key", message("needs {} pages", room.needed),
+        message("at most the {} free pages of the cache", room.free),
         ErrorCode::out_of_range);
   }
   return ok();

@@ -129,10 +129,9 @@ Result<std::size_t> head_number(const NodeCall& node, std::string_view name) {
   const auto given = node.integer(name, 0);
   HEADWISE_TRY(given);
   if (*given < 1) {
-    return node.attribute(name).bad_data(node.find(name) == nullptr
-                                             ? "is left out"
-                                             : "is " + std::to_string(*given),
-                                         "at least 1");
+    return node.attribute(name).bad_data(
+        node.find(name) == nullptr ? "is left out" : message("is {}", *given),
+        "at least 1");
   }
   return static_cast<std::size_t>(*given);
 }
@@ -151,10 +150,10 @@ Result<double> contrib_scale(const NodeCall& node, std::size_t size) {
 Status refuse_attribute(const NodeCall& node, std::string_view name) {
   const auto given = node.integer(name, 0);
   HEADWISE_TRY(given);
-  return *given == 0 ? ok()
-                     : Status(node.attribute(name).error(
-                           ErrorCode::unsupported,
-                           "is " + std::to_string(*given), "0"));
+  return *given == 0
+             ? ok()
+             : Status(node.attribute(name).error(
+                   ErrorCode::unsupported, message("is {}", *given), "0"));
 }
 
 Status refuse_inputs_from(const NodeCall& node, std::size_t first) {

@@ -99,7 +99,7 @@ Result<Equation> equation_of(const NodeCall& node) {
   auto given = node.text("equation", "");
   HEADWISE_TRY(given);
   const Error wrong = node.attribute("equation")
-                          .bad_data("is " + shown(*given),
+                          .bad_data(message("is {}", shown(*given)),
                                     "letters for the axes of each input and of "
                                     "the output");
   std::erase(*given, ' ');

@@ -23,7 +23,7 @@ Error no_count_of_keys(std::string_view argument, const std::string& place,
                        std::int64_t given, const MaskCall& call) {
   return value_error(call.operation, std::string(argument) + "[" + place + "]",
                      std::to_string(given),
-                     "0 to Lkv = " + std::to_string(call.shape.Lkv),
+                     message("0 to Lkv = {}", call.shape.Lkv),
                      ErrorCode::out_of_range);
 }
 
@@ -46,11 +46,12 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
     for (std::size_t l = 1; l < count; ++l) {
       if (ids(b, l) < ids(b, l - 1)) {
         const std::string place = shared ? std::to_string(l) : place_text(b, l);
-        return value_error(call.operation,
-                           std::string(argument) + "[" + place + "]",
-                           std::to_string(ids(b, l)),
-                           "at least the " + std::to_string(ids(b, l - 1)) +
-                               " before it: ids do not decrease along a row");
+        return value_error(
+            call.operation, std::string(argument) + "[" + place + "]",
+            std::to_string(ids(b, l)),
+            message(
+                "at least the {} before it: ids do not decrease along a row",
+                ids(b, l - 1)));
       }
     }
   }

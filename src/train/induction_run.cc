@@ -116,7 +116,7 @@ Result<double> InductionRun::take_step(const Executor& executor) {
   HEADWISE_TRY(loss);
   if (!std::isfinite(loss->loss)) {
     return Error{ErrorCode::out_of_range,
-                 {.given = "the loss is " + number_text(loss->loss)}};
+                 {.given = message("the loss is {}", number_text(loss->loss))}};
   }
   auto gradients = model_.backward(*saved, loss->d_logits);
   HEADWISE_TRY(gradients);

@@ -53,7 +53,7 @@ Outcome check_names(const ConvertFlags& flags) {
         {flags.options.as_layer.has_value(), "--as-layer"},
         {flags.options.attention_only, "--attention-only"}}) {
     if (given) {
-      return usage(fmt::format("{} cannot be used with --to onnx", option));
+      return usage(message("{} cannot be used with --to onnx", option));
     }
   }
   return {};
@@ -87,10 +87,10 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
                        streams);
   }
   if (const std::string option = flags.onnx.given(); !option.empty()) {
-    return usage(fmt::format("{} needs --to onnx", option));
+    return usage(message("{} needs --to onnx", option));
   }
   if (!to_npz(flags) && !flags.out.ends_with(".safetensors")) {
-    return usage("OUT", "is " + flags.out,
+    return usage("OUT", message("is {}", flags.out),
                  "a name that ends in .safetensors or .npz");
   }
   FilePlan files;

@@ -131,7 +131,8 @@ void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
 Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
                     const Streams& streams) {
   if (!layer.out.ends_with(".onnx")) {
-    return usage("OUT", "is " + layer.out, "a name that ends in .onnx");
+    return usage("OUT", message("is {}", layer.out),
+                 "a name that ends in .onnx");
   }
   if (flags.positions && flags.rotary.asked_for().empty()) {
     return usage("--rotary-positions needs --rotary-base or --rotary-tables");

@@ -19,6 +19,7 @@
 #include "shell/add_command.h"
 #include "shell/checks.h"
 #include "shell/json.h"
+#include "shell/message_text.h"
 #include "shell/output.h"
 #include "shell/say.h"
 
@@ -70,9 +71,10 @@ Result<TwoDialects> two_dialects(const std::string& names) {
       comma == std::string::npos ? "" : names.substr(comma + 1);
   const TwoDialects two{find_dialect(first), find_dialect(second)};
   if (two.first == nullptr || two.second == nullptr) {
-    return bad_option("--dialects", names,
-                      fmt::format("two names separated by a comma, from {}",
-                                  fmt::join(dialect_names(), "; ")));
+    return bad_option(
+        "--dialects", names,
+        message("two names separated by a comma, from {}",
+                fmt::format("{}", fmt::join(dialect_names(), "; "))));
   }
   return two;
 }
@@ -162,7 +164,7 @@ std::string diff_text(const TwoDialects& dialects,
   }
   std::string text =
       say("{} and {} differ at the step {}: {}\n", dialects.first->name,
-          dialects.second->name, found->step, phrase_in_language(found->why));
+          dialects.second->name, found->step, in_language(found->why));
   if (found->rows != 0) {
     text +=
         say("rows (sequence, head, query) that differ, {} in total: {}\n{}\n",
@@ -200,8 +202,8 @@ Outcome differ(const TwoDialects& dialects) {
   return Failure{
       Exit::check_failed,
       Error(ErrorCode::bad_data,
-            {.given = fmt::format("{} and {} differ", dialects.first->name,
-                                  dialects.second->name)})};
+            {.given = message("{} and {} differ", dialects.first->name,
+                              dialects.second->name)})};
 }
 
 Outcome run_diff(const DiffFlags& flags, const Streams& streams) {

@@ -58,9 +58,8 @@ struct ClassifyFlags {
 
 Outcome check_flags(const ClassifyFlags& flags) {
   if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
-    return usage(
-        "--max-tokens", fmt::format("is {}", flags.max_tokens),
-        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
+    return usage("--max-tokens", message("is {}", flags.max_tokens),
+                 message("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   if (flags.all && flags.json && flags.out.empty()) {
     return usage(
@@ -76,9 +75,9 @@ Status check_finite_rows(const ClassifyFlags& flags,
     if (!std::isfinite(lines.probabilities(n, 0))) {
       return FileSubject{"", name_of_text(flags.texts),
                          fmt::format("line {}", n + 1)}
-          .bad_data(fmt::format(
-              "gets NaN or infinite scores from the classifier of {}",
-              flags.model));
+          .bad_data(
+              message("gets NaN or infinite scores from the classifier of {}",
+                      flags.model));
     }
   }
   return ok();

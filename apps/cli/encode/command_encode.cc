@@ -128,7 +128,7 @@ Outcome check_job(const EncodeFlags& flags, std::size_t ranks) {
     return usage("FILE", "is -", "a file that every process can read");
   }
   return Journal::path_of(flags.out).empty()
-             ? usage("--out", "is " + flags.out,
+             ? usage("--out", message("is {}", flags.out),
                      "a regular file: every process writes a part of it")
              : Outcome();
 }

@@ -61,8 +61,8 @@ Result<std::string> explain_picture(const ExplainedJob& job,
                         ErrorCode::out_of_range);
   }
   if (sequence >= job.batch) {
-    return option_error("--sequence", fmt::format("is {}", sequence),
-                        fmt::format("0 to {}", job.batch - 1));
+    return option_error("--sequence", message("is {}", sequence),
+                        message("0 to {}", job.batch - 1));
   }
   const TracedStep& weights = *job.find("attn_weights");
   const TracedStep* const masked = job.masked_scores();

@@ -184,10 +184,10 @@ Outcome run_check(const CheckFlags& flags, const Streams& streams) {
   if (failed == 0) {
     return {};
   }
-  return Failure{Exit::check_failed,
-                 Error(ErrorCode::bad_data,
-                       {.given = fmt::format("{} of {} cases fail", failed,
-                                             results.size())})};
+  return Failure{
+      Exit::check_failed,
+      Error(ErrorCode::bad_data,
+            {.given = message("{} of {} cases fail", failed, results.size())})};
 }
 
 void add_check_options(const Arguments& command, CheckFlags& flags) {

@@ -32,8 +32,8 @@ Result<TextFile> read_text_file(const std::string& path) {
     return about.bad_data("has empty lines only", "one text per line");
   }
   if (file.texts.size() > kMostTexts) {
-    return about.bad_data(fmt::format("has {} texts", file.texts.size()),
-                          fmt::format("at most {}", kMostTexts));
+    return about.bad_data(message("has {} texts", file.texts.size()),
+                          message("at most {}", kMostTexts));
   }
   return file;
 }

@@ -30,9 +30,9 @@ Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,
                      : say("{} of {}", shape.max_tokens_key, model),
       .most = shape.max_positions};
   if (limit.tokens < fewest || limit.tokens > limit.most) {
-    return bad_option("--max-tokens", std::to_string(limit.tokens),
-                      fmt::format("{} to {}, the positions of {}", fewest,
-                                  limit.most, model));
+    return bad_option(
+        "--max-tokens", std::to_string(limit.tokens),
+        message("{} to {}, the positions of {}", fewest, limit.most, model));
   }
   return limit;
 }

@@ -35,7 +35,7 @@ Status check_flags(const PruneFlags& flags) {
         std::pair(flags.correct, "--correct")}) {
     if (given) {
       return usage_error(
-          fmt::format("{} cannot be used with a causal model", option));
+          message("{} cannot be used with a causal model", option));
     }
   }
   return ok();

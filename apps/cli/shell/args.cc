@@ -226,9 +226,9 @@ Error Program::unknown(const std::string& name) const {
   const auto left_out = left_out_.find(name);
   return left_out == left_out_.end()
              ? unknown_command_error(*app_, name)
-             : usage_error(fmt::format("{} is not in this build: it needs "
-                                       "headwise::{}",
-                                       name, left_out->second));
+             : usage_error(
+                   message("{} is not in this build: it needs headwise::{}",
+                           name, left_out->second));
 }
 
 Program::Parsed Program::answer_help_command() const {

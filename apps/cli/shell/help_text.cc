@@ -10,7 +10,6 @@
 
 #include "say.h"
 #include "terminal_text.h"
-#include "say.h"
 
 namespace headwise::cli {
 namespace {

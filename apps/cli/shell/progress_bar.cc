@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "rank_job.h"
-#include "terminal_text.h"
 #include "say.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {

@@ -347,9 +347,8 @@ Outcome wrong_values(const SentenceFlags& flags) {
     return usage("--data and --test are both standard input");
   }
   if (flags.max_tokens && *flags.max_tokens < kFewestTokens) {
-    return usage(
-        "--max-tokens", fmt::format("is {}", *flags.max_tokens),
-        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
+    return usage("--max-tokens", message("is {}", *flags.max_tokens),
+                 message("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   return {};
 }

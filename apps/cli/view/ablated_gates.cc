@@ -51,10 +51,10 @@ Status check_seen(const TextModel& model, const std::vector<HeadId>& heads,
       layers.back() + 1 == model.shape().num_layers) {
     return ok();
   }
-  return usage_error(fmt::format(
-      "--ablate has {}.{}, which changes only layers after {}, but --layers "
-      "ends at {}",
-      late[0].layer, late[0].head, late[0].layer, layers.back()));
+  return usage_error(
+      message("--ablate has {}.{}, which changes only layers after {}, but "
+              "--layers ends at {}",
+              late[0].layer, late[0].head, late[0].layer, layers.back()));
 }
 
 std::string unseen_text(const std::vector<HeadId>& heads,

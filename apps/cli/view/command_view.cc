@@ -85,12 +85,12 @@ Outcome check_flags(const ViewFlags& flags) {
         {flags.elements, "--elements"},
         {flags.no_elements, "--no-elements"}}) {
     if (given && !flags.page()) {
-      return usage(fmt::format("{} needs --out PAGE.html or --open", option));
+      return usage(message("{} needs --out PAGE.html or --open", option));
     }
   }
   if (flags.elements && flags.no_elements) {
     return usage(
-        fmt::format("give {} or {}, not both", "--elements", "--no-elements"));
+        message("give {} or {}, not both", "--elements", "--no-elements"));
   }
   if (!flags.seen.ablate.empty() && (flags.pictures() || flags.json)) {
     return usage(

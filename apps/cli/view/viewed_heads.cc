@@ -53,9 +53,9 @@ Status check_model_options(const ViewedFlags& flags) {
   const auto other = find_other(flags.given, kOfModel);
   if (other != flags.given.end()) {
     return usage_error(
-        fmt::format("{} cannot be used with --model: the model folder defines "
-                    "the layers and masks, and the text gives the tokens",
-                    *other));
+        message("{} cannot be used with --model: the model folder defines the "
+                "layers and masks, and the text gives the tokens",
+                *other));
   }
   const std::pair<const char*, bool> texts[] = {
       {"TEXT", flags.text.has_value()},
@@ -65,15 +65,14 @@ Status check_model_options(const ViewedFlags& flags) {
   for (const auto& [name, given] : texts) {
     if (given && first != nullptr) {
       return usage_error(
-          fmt::format("{} and {} cannot be used together", first, name));
+          message("{} and {} cannot be used together", first, name));
     }
     first = given ? name : first;
   }
   if (first == nullptr) {
     return option_error(
         "--model", "has no text",
-        fmt::format("one: headwise {} --model DIR \"a sentence\"",
-                    flags.command));
+        message("one: headwise {} --model DIR \"a sentence\"", flags.command));
   }
   return ok();
 }
@@ -81,10 +80,10 @@ Status check_model_options(const ViewedFlags& flags) {
 Status check_onnx_options(const ViewedFlags& flags) {
   const auto other = find_other(flags.given, kOfOnnx);
   if (other != flags.given.end()) {
-    return usage_error(fmt::format(
-        "{} cannot be used with --onnx: the model defines the queries, keys, "
-        "masks and scores",
-        *other));
+    return usage_error(
+        message("{} cannot be used with --onnx: the model defines the queries, "
+                "keys, masks and scores",
+                *other));
   }
   if (flags.data.empty()) {
     return usage_error("--onnx needs --data DIR");
@@ -98,27 +97,27 @@ Status check_onnx_options(const ViewedFlags& flags) {
 Status check_weights_options(const ViewedFlags& flags) {
   const auto other = find_other(flags.given, kOfWeights);
   if (other != flags.given.end()) {
-    return usage_error(fmt::format(
-        "{} cannot be used with --attn-weights: the weights are computed "
-        "already",
-        *other));
+    return usage_error(
+        message("{} cannot be used with --attn-weights: the weights are "
+                "computed already",
+                *other));
   }
   return ok();
 }
 
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
-    return usage_error(fmt::format(
+    return usage_error(message(
         "unexpected argument \"{}\": a text needs --model DIR", *flags.text));
   }
   for (const auto* option : {"--pair", "--texts", "--ablate", "--max-tokens"}) {
     if (std::ranges::find(flags.given, option) != flags.given.end()) {
-      return usage_error(fmt::format("{} needs --model DIR", option));
+      return usage_error(message("{} needs --model DIR", option));
     }
   }
   for (const auto* option : {"--data", "--node", "--memory-limit"}) {
     if (std::ranges::find(flags.given, option) != flags.given.end()) {
-      return usage_error(fmt::format("{} needs --onnx MODEL.onnx", option));
+      return usage_error(message("{} needs --onnx MODEL.onnx", option));
     }
   }
   if (flags.query.empty() && flags.key.empty()) {
@@ -162,7 +161,7 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
     if (!first || !last || *first > *last || *last >= count) {
       return bad_option(
           "--layers", list,
-          fmt::format("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
+          message("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
     }
     std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(*first),
               wanted.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
@@ -265,7 +264,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
   }
   if (const std::string option = flags.relating_option();
       flags.cross && !option.empty()) {
-    return usage_error(fmt::format(
+    return usage_error(message(
         "--cross cannot be used with {}, which relates positions", option));
   }
   if (!flags.attn_weights.empty()) {

@@ -63,9 +63,9 @@ Status ViewedWeights::choose_layers(const std::string& list) {
   HEADWISE_TRY(wanted);
   for (const std::size_t number : *wanted) {
     if (!std::ranges::binary_search(there, number)) {
-      return bad_option(
-          "--layers", list,
-          fmt::format("layers of --attn-weights: {}", fmt::join(there, ", ")));
+      return bad_option("--layers", list,
+                        message("layers of --attn-weights: {}",
+                                fmt::format("{}", fmt::join(there, ", "))));
     }
   }
   layers_ = *std::move(wanted);
@@ -126,12 +126,13 @@ Error ViewedWeights::about(std::size_t layer, const Error& error) const {
   if (!details.argument.starts_with(kArgument)) {
     return error;
   }
-  return FileSubject{
-      "--attn-weights", path_,
-      fmt::format("layer {}{}{}", layer,
-                  details.argument == kArgument ? "" : ", element ",
-                  details.argument.substr(kArgument.size()))}
-      .error(error.code(), details.given, details.expected);
+  std::string entry = fmt::format("layer {}", layer);
+  if (details.argument != kArgument) {
+    entry +=
+        fmt::format(", element {}", details.argument.substr(kArgument.size()));
+  }
+  return FileSubject{"--attn-weights", path_, std::move(entry)}.error(
+      error.code(), details.given, details.expected);
 }
 
 Status ViewedWeights::visit(SeenParts /*parts*/, const SeeLayer& see) const {

@@ -25,18 +25,20 @@ namespace headwise::inline HEADWISE_ABI {
 class Message {
  public:
   Message() = default;  // no text
-  // A form without values.
-  // NOLINTNEXTLINE(google-explicit-constructor): `return "is empty"`
+  // A form without values: a text that no catalogue has stays as it is.
+  // NOLINTBEGIN(google-explicit-constructor): `return "is empty"`
   Message(const char* form) : text_(form), form_(form) {}
-  // A name, a number, or a list of them: the same in every language.
-  explicit Message(std::string text) : text_(std::move(text)) {}
+  Message(std::string_view form) : text_(form), form_(form) {}
+  Message(std::string form) : text_(std::move(form)), form_(text_) {}
+  // NOLINTEND(google-explicit-constructor)
   // A form with a value for each {}.
   Message(std::string form, std::vector<Message> values);
+  // A name, a number, or a list of them: the same in every language.
+  static Message verbatim(std::string text);
 
   // In English.
   const std::string& text() const { return text_; }
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  operator const std::string&() const { return text_; }
+  explicit operator const std::string&() const { return text_; }
   bool empty() const { return text_.empty(); }
   // Empty if the text is the same in every language.
   const std::string& form() const { return form_; }
@@ -63,10 +65,12 @@ template <class Value>
 Message message_value(const Value& value) {
   if constexpr (std::same_as<Value, Message>) {
     return value;
+  } else if constexpr (std::same_as<Value, char>) {
+    return Message::verbatim(std::string(1, value));
   } else if constexpr (std::integral<Value>) {
-    return Message(std::to_string(value));
+    return Message::verbatim(std::to_string(value));
   } else {  // "num_heads" is a name here, not a form
-    return Message(std::string(std::string_view(value)));
+    return Message::verbatim(std::string(std::string_view(value)));
   }
 }
 
@@ -75,7 +79,7 @@ Message message_value(const Value& value) {
 // Values are numbers, names, and messages, which are translated, too.
 template <class... Values>
 Message message(std::string_view form, const Values&... values) {
-  return {std::string(form), {detail::message_value(values)...}};
+  return Message(std::string(form), {detail::message_value(values)...});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -237,10 +237,10 @@ Status check_grid(const HeadsGridPicture& picture) {
     const bool fits = rows > 0 && columns > 0 && rows <= kLargestMap &&
                       columns <= kLargestMap;
     if (!head.pruned && !fits) {
-      return value_error("heads_grid_svg",
-                         "heads[" + std::to_string(n) + "].map",
-                         std::to_string(rows) + " x " + std::to_string(columns),
-                         "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
+      return argument_error("heads_grid_svg",
+                            "heads[" + std::to_string(n) + "].map",
+                            message("is {} x {}", rows, columns),
+                            "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
     }
   }
   return ok();

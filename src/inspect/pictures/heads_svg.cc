@@ -306,14 +306,14 @@ Status check_heads(const HeadsPicture& picture) {
   HEADWISE_TRY(check_zoom("heads_svg", picture.zoom));
   const auto cells = checked_product({{H, Lq, Lkv}});
   if (!cells || *cells > kLargestPicture) {
-    return value_error("heads_svg", "H * Lq * Lkv",
-                       cells ? std::to_string(*cells) : "beyond 64 bits",
-                       "at most " + std::to_string(kLargestPicture) + " cells",
-                       ErrorCode::out_of_range);
+    return argument_error(
+        "heads_svg", "H * Lq * Lkv",
+        cells ? message("is {}", *cells) : Message("is beyond 64 bits"),
+        message("at most {} cells", kLargestPicture), ErrorCode::out_of_range);
   }
   if (H > kMostPictureHeads) {
     return value_error("heads_svg", "H", std::to_string(H),
-                       "at most " + std::to_string(kMostPictureHeads),
+                       message("at most {}", kMostPictureHeads),
                        ErrorCode::out_of_range);
   }
   return ok();
