@@ -24,6 +24,7 @@ RANKS = {
     "base": 0,
     "run": 1,
     "kernels": 1,
+    "words": 1,
     "steps": 2,
     "attention": 3,
     "cuda": 4,

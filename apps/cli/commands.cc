@@ -51,10 +51,8 @@ HeadwiseProgram::HeadwiseProgram(Command& chosen)
   }
   if (const std::string left_out = left_out_text(); !left_out.empty()) {
     arguments().footer(
-        say({"Not in this build, by the component that they need:\n{}"
-             "script/demo builds them, too.",
-             "이 빌드에 없는 명령(필요한 컴포넌트별):\n{}"
-             "script/demo로 모두 빌드할 수 있습니다."},
+        say("Not in this build, by the component that they need:\n{}"
+            "script/demo builds them, too.",
             left_out));
   }
 }

@@ -24,7 +24,7 @@ namespace {
 // "rank 2: " where this process is one of several and not the first.
 std::string said_by() {
   const std::size_t rank = rank_in_job().value_or(0);
-  return rank == 0 ? "" : say({"rank {}: ", "랭크 {}: "}, rank);
+  return rank == 0 ? "" : say("rank {}: ", rank);
 }
 
 // The command that was typed, to point to its help; empty: none.
@@ -47,9 +47,7 @@ int report(const Outcome& outcome) {
   std::cerr << "headwise: " + said_by() +
                    cut_to(error_text(outcome.error().error), kColumns) + '\n';
   if (outcome.error().exit == Exit::usage) {
-    std::cerr << say(
-        {"Try headwise {}--help.\n", "도움말: headwise {}--help\n"},
-        typed_command());
+    std::cerr << say("Try headwise {}--help.\n", typed_command());
   }
   return static_cast<int>(outcome.error().exit);
 }

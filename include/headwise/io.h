@@ -52,7 +52,7 @@
 #include "headwise/inspect/head_scores_svg.h"
 #include "headwise/inspect/heads_grid_svg.h"
 #include "headwise/inspect/heads_svg.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/loss_curve_svg.h"
 #include "headwise/inspect/position_statistics.h"

@@ -24,8 +24,6 @@ namespace {
 constexpr std::string_view kCreate = "ViewPage.create";
 constexpr std::string_view kAdd = "ViewPage.add";
 constexpr std::string_view kAddWeights = "ViewPage.add_attn_weights";
-constexpr EnumWord<Language> kLanguages[] = {{"en", Language::en},
-                                             {"ko", Language::ko}};
 
 std::vector<std::string> texts(nb::handle value, ArgumentName name) {
   if (!nb::isinstance<nb::sequence>(value) || nb::isinstance<nb::str>(value)) {
@@ -44,6 +42,18 @@ std::vector<std::size_t> numbers_of(nb::handle value, ArgumentName name) {
                          : counts(value, name, "(n)", 0, "0 or more");
 }
 
+Language language(nb::handle value, ArgumentName name) {
+  const std::string_view given = word(value, name);
+  if (const auto found = Language::named(given)) {
+    return *found;
+  }
+  std::string codes;
+  for (const Language& known : languages()) {
+    codes += (codes.empty() ? "" : ", ") + std::string(known.code());
+  }
+  raise_word(given, name, codes);
+}
+
 ViewPageSettings settings_of(NamedFields& fields) {
   ViewPageSettings settings;
   take_text(fields, "title", settings.title);
@@ -51,7 +61,7 @@ ViewPageSettings settings_of(NamedFields& fields) {
   take_text(fields, "model", settings.model);
   take_text(fields, "text", settings.text);
   take_boolean(fields, "cross", settings.cross);
-  take_word(fields, "language", settings.language, kLanguages);
+  fields.take("language", settings.language, language);
   fields.take("elements", settings.elements, boolean);
   fields.take("query_labels", settings.query_labels, texts);
   fields.take("key_labels", settings.key_labels, texts);

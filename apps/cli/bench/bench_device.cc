@@ -195,13 +195,14 @@ Result<DeviceBenchResult> measure_on_device(const Workload& workload,
   const auto gpu = name_of(kDevice);
   HEADWISE_TRY(gpu);
   if (workload.embed_dim != 0 || workload.cache) {
-    return Error{ErrorCode::unsupported,
-                 {.operation = "bench",
-                  .argument = "--workload",
-                  .given = "is " + workload.name +
-                           (workload.cache ? ", a workload of a cache"
-                                           : ", a workload of the layer"),
-                  .expected = "one of attention on cuda"}};
+    return Error{
+        ErrorCode::unsupported,
+        {.operation = "bench",
+         .argument = "--workload",
+         .given = message(workload.cache ? "is {}, a workload of a cache"
+                                         : "is {}, a workload of the layer",
+                          workload.name),
+         .expected = "one of attention on cuda"}};
   }
   const auto times = dtype == DType::bfloat16
                          ? measure_rounds<BFloat16>(workload, rounds)

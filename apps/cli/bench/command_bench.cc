@@ -54,39 +54,31 @@ std::string described(const Workload& workload) {
     text += fmt::format(" Dv {}", shape.Dv);
   }
   if (workload.embed_dim != 0 && workload.embed_dim != shape.Hq * shape.D) {
-    text += say({", heads of {}", ", 헤드 크기 {}"}, shape.D);
+    text += say(", heads of {}", shape.D);
   }
   text += workload.bfloat16 ? ", bfloat16" : "";
-  text += workload.causal ? say({", causal", ", 인과 마스크"}) : "";
+  text += workload.causal ? say(", causal") : "";
   if (workload.window) {
-    text += say({", window {}", ", 윈도우 {}"}, *workload.window);
+    text += say(", window {}", *workload.window);
   }
   if (workload.cache) {
     const KvCacheOptions& cache = *workload.cache;
     text += fmt::format(", {}", name_of(cache.dtype));
-    text += cache.page_size == 0
-                ? say({", contiguous", ", 연속 캐시"})
-                : say({", pages of {}", ", 페이지 {}"}, cache.page_size);
-    text += workload.shuffled ? say({", shuffled", ", 섞인 순서"}) : "";
+    text += cache.page_size == 0 ? say(", contiguous")
+                                 : say(", pages of {}", cache.page_size);
+    text += workload.shuffled ? say(", shuffled") : "";
   }
   if (workload.chunk != 0) {
-    text += say({", chunks of {}", ", 청크 {}"}, workload.chunk);
+    text += say(", chunks of {}", workload.chunk);
   }
   if (!workload.lengths.empty()) {
-    text += workload.ragged ? say({", ragged", ", 이어 붙인 배치"})
-                            : say({", padded", ", 패딩"});
+    text += workload.ragged ? say(", ragged") : say(", padded");
   }
-  text += workload.rotary ? say({", rotary positions", ", 로터리 위치"}) : "";
-  text += workload.bias ? say({", bias", ", 바이어스"}) : "";
-  text += workload.attn_weights
-              ? say({", attention weights", ", 어텐션 가중치"})
-              : "";
-  text += workload.backward
-              ? say({", forward and backward", ", 순전파와 역전파"})
-              : "";
-  text += workload.dropout > 0
-              ? say({", dropout {}", ", 드롭아웃 {}"}, workload.dropout)
-              : "";
+  text += workload.rotary ? say(", rotary positions") : "";
+  text += workload.bias ? say(", bias") : "";
+  text += workload.attn_weights ? say(", attention weights") : "";
+  text += workload.backward ? say(", forward and backward") : "";
+  text += workload.dropout > 0 ? say(", dropout {}", workload.dropout) : "";
   return text;
 }
 
@@ -165,14 +157,11 @@ std::string result_as_text(const BenchResult& result) {
 
 // Above the rows of result_as_text(), once.
 std::string heading(const BenchResult& result) {
-  return say({"{}, {}, {} thread{}\n", "{}, {}, 스레드 {}개\n"}, result.cpu,
-             result.target, result.threads, result.threads == 1 ? "" : "s") +
+  return say("{}, {}, {} thread{}\n", result.cpu, result.target, result.threads,
+             result.threads == 1 ? "" : "s") +
          fmt::format("{:<20}{:>11}{:>11}{:>9}{:>13}{:>8}{:>8}\n",
-                     say({"workload", "워크로드"}),
-                     say({"median ms", "중앙값 ms"}),
-                     say({"min ms", "최소 ms"}), "GFLOP/s",
-                     say({"peak GFLOP/s", "최대 GFLOP/s"}),
-                     say({"share", "비율"}), "GB/s");
+                     say("workload"), say("median ms"), say("min ms"),
+                     "GFLOP/s", say("peak GFLOP/s"), say("share"), "GB/s");
 }
 
 std::string result_as_json(const DeviceBenchResult& result) {
@@ -193,9 +182,8 @@ std::string result_as_text(const DeviceBenchResult& result) {
 
 std::string heading(const DeviceBenchResult& result) {
   return fmt::format("{}, {}\n{:<20}{:>12}{:>12}{:>12}\n", result.gpu,
-                     name_of(result.dtype), say({"workload", "워크로드"}),
-                     say({"median ms", "중앙값 ms"}),
-                     say({"min ms", "최소 ms"}), "GFLOP/s");
+                     name_of(result.dtype), say("workload"), say("median ms"),
+                     say("min ms"), "GFLOP/s");
 }
 
 // Those that were asked for, in the order of the list.

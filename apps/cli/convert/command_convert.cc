@@ -53,7 +53,7 @@ Outcome check_names(const ConvertFlags& flags) {
         {flags.options.as_layer.has_value(), "--as-layer"},
         {flags.options.attention_only, "--attention-only"}}) {
     if (given) {
-      return usage(fmt::format("{} cannot be used with --to onnx", option));
+      return usage(message("{} cannot be used with --to onnx", option));
     }
   }
   return {};
@@ -64,22 +64,18 @@ std::string convert_summary(const ConvertFlags& flags,
                             const ConvertedParams& converted) {
   const std::size_t others = converted.other_names.size();
   std::string text = say(
-      {"{}: layer{} {}, {} to {}; {} other tensor{} {}",
-       "{0}: 레이어 {2}, {3} -> {4}; 다른 텐서 {5}개 {7}"},
-      flags.out, converted.layers.size() == 1 ? "" : "s",
-      ranges_text(converted.layers), converted.from.layout->name,
-      flags.options.to, others, others == 1 ? "" : "s",
-      flags.options.attention_only ? say({"left out", "제외"})
-                                   : say({"copied unchanged", "그대로 복사"}));
+      "{}: layer{} {}, {} to {}; {} other tensor{} {}", flags.out,
+      converted.layers.size() == 1 ? "" : "s", ranges_text(converted.layers),
+      converted.from.layout->name, flags.options.to, others,
+      others == 1 ? "" : "s",
+      flags.options.attention_only ? say("left out") : say("copied unchanged"));
   if (const std::size_t left =
           converted.from.layers.size() - converted.layers.size();
       left > 0) {
-    text += say({"; {} other layer{} left out", "; 다른 레이어 {}개 제외"},
-                left, left == 1 ? "" : "s");
+    text += say("; {} other layer{} left out", left, left == 1 ? "" : "s");
   }
   if (to_npz(flags) && !converted.metadata.empty()) {
-    text += say({"; metadata left out, .npz has none",
-                 "; .npz에는 메타데이터가 없어 제외"});
+    text += say("; metadata left out, .npz has none");
   }
   return one_line(text) + "\n";
 }
@@ -91,10 +87,10 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
                        streams);
   }
   if (const std::string option = flags.onnx.given(); !option.empty()) {
-    return usage(fmt::format("{} needs --to onnx", option));
+    return usage(message("{} needs --to onnx", option));
   }
   if (!to_npz(flags) && !flags.out.ends_with(".safetensors")) {
-    return usage("OUT", "is " + flags.out,
+    return usage("OUT", message("is {}", flags.out),
                  "a name that ends in .safetensors or .npz");
   }
   FilePlan files;

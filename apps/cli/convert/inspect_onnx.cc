@@ -26,10 +26,9 @@ std::string count_or_unknown(std::optional<std::size_t> count) {
 
 std::string mask_text(const OnnxAttentionNode& node) {
   if (node.causal) {
-    return node.mask ? say({"causal, input", "인과, 입력"})
-                     : say({"causal", "인과"});
+    return node.mask ? say("causal, input") : say("causal");
   }
-  return node.mask ? say({"input", "입력"}) : say({"none", "없음"});
+  return node.mask ? say("input") : say("none");
 }
 
 std::vector<std::string> row_of(const OnnxAttentionNode& node) {
@@ -56,22 +55,18 @@ Json number_or_null(const std::optional<T>& number) {
 std::string inspect_onnx_text(const std::string& path,
                               const std::vector<OnnxAttentionNode>& nodes,
                               const std::vector<std::string>& not_run) {
-  const std::string head =
-      say({"File: {}\nAttention: {} node{}\n", "파일: {}\n어텐션: 노드 {}개\n"},
-          shown(path), nodes.size(), nodes.size() == 1 ? "" : "s");
+  const std::string head = say("File: {}\nAttention: {} node{}\n", shown(path),
+                               nodes.size(), nodes.size() == 1 ? "" : "s");
   const std::string tail =
       not_run.empty() ? ""
-                      : say({"Operators that headwise does not run: {}\n",
-                             "headwise가 실행하지 않는 연산자: {}\n"},
+                      : say("Operators that headwise does not run: {}\n",
                             shown(fmt::format("{}", fmt::join(not_run, ", "))));
   if (nodes.empty()) {
     return head + tail;
   }
   std::vector<std::vector<std::string>> rows = {
-      {say({"  node", "  노드"}), say({"pattern", "패턴"}),
-       say({"heads", "헤드"}), say({"key heads", "키 헤드"}),
-       say({"head size", "헤드 크기"}), say({"scale", "스케일"}),
-       say({"mask", "마스크"})}};
+      {say("  node"), say("pattern"), say("heads"), say("key heads"),
+       say("head size"), say("scale"), say("mask")}};
   for (const OnnxAttentionNode& node : nodes) {
     rows.push_back(row_of(node));
   }

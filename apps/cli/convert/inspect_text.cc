@@ -20,8 +20,7 @@ namespace {
 std::string files_text(const ParamInspection& inspection) {
   std::string text;
   for (const InspectedFile& file : inspection.files) {
-    text += say({"File: {}, {} bytes{}\n", "파일: {}, {}바이트{}\n"},
-                one_line(file.path), file.bytes,
+    text += say("File: {}, {} bytes{}\n", one_line(file.path), file.bytes,
                 file.bytes < 1024
                     ? ""
                     : fmt::format(" ({})",
@@ -31,12 +30,10 @@ std::string files_text(const ParamInspection& inspection) {
     }
   }
   for (const std::string& entry : inspection.skipped) {
-    text += say({"Skipped: {}, not an array\n", "건너뜀: {} (배열이 아님)\n"},
-                one_line(entry));
+    text += say("Skipped: {}, not an array\n", one_line(entry));
   }
   for (const auto& [key, value] : inspection.metadata) {
-    text += say({"Metadata: {} = {}\n", "메타데이터: {} = {}\n"}, one_line(key),
-                one_line(value));
+    text += say("Metadata: {} = {}\n", one_line(key), one_line(value));
   }
   return text;
 }
@@ -45,24 +42,22 @@ std::string files_text(const ParamInspection& inspection) {
 std::string heads_text(const InspectedLayer& layer) {
   const LayerShapes& shapes = layer.shapes;
   if (!shapes.num_heads) {
-    return say({"number of heads unknown: the shapes do not give it, and {}",
-                "헤드 수를 모양으로 알 수 없음: {}"},
+    return say("number of heads unknown: the shapes do not give it, and {}",
                error_text(*layer.why_no_heads));
   }
-  std::string text = say({"{} head{}", "헤드 {}개"}, *shapes.num_heads,
-                         *shapes.num_heads == 1 ? "" : "s");
+  std::string text =
+      say("{} head{}", *shapes.num_heads, *shapes.num_heads == 1 ? "" : "s");
   if (*shapes.num_heads > 0) {
-    text += say({" of {} features", "(크기 {})"},
+    text += say(" of {} features",
                 shapes.params.at("w_q.weight")[0] / *shapes.num_heads);
   }
   if (shapes.num_kv_heads && shapes.num_kv_heads != shapes.num_heads) {
-    text += say({", {} key/value heads", ", 키와 밸류는 {}개"},
-                *shapes.num_kv_heads);
+    text += say(", {} key/value heads", *shapes.num_kv_heads);
   }
   const std::string& from = layer.heads_from;
-  return text + (from == "shapes" ? say({" (from the shapes)", " (근거: 모양)"})
-                 : from == "file" ? say({" (from the file)", " (근거: 파일)"})
-                                  : say({" (from {})", " (근거: {})"}, from));
+  return text + (from == "shapes" ? say(" (from the shapes)")
+                 : from == "file" ? say(" (from the file)")
+                                  : say(" (from {})", from));
 }
 
 // "embed_dim 384", or each size where they differ.
@@ -83,14 +78,12 @@ std::string sizes_text(const LayerShapes& shapes) {
           : fmt::format("query_dim {}, key_dim {}, value_dim {}, output {}",
                         query, key, value, output);
   if (size("w_q.weight", 0) != size("w_v.weight", 0) && !shapes.num_heads) {
-    text += say({", query features {}, value features {}",
-                 ", 쿼리 크기 {}, 밸류 크기 {}"},
-                size("w_q.weight", 0), size("w_v.weight", 0));
+    text += say(", query features {}, value features {}", size("w_q.weight", 0),
+                size("w_v.weight", 0));
   }
   const bool biases = shapes.params.contains("w_q.bias");
-  return text +
-         (out_proj ? "" : say({", no output projection", ", 출력 투영 없음"})) +
-         (biases ? "" : say({", no biases", ", 바이어스 없음"}));
+  return text + (out_proj ? "" : say(", no output projection")) +
+         (biases ? "" : say(", no biases"));
 }
 
 // A line for each run of layers that are alike.
@@ -103,9 +96,9 @@ std::string layers_text(const std::vector<InspectedLayer>& layers) {
            layers[next].shapes == layers[first].shapes) {
       numbers.push_back(layers[next++].number);
     }
-    text += say({"Layer{} {}: {}, {}\n", "레이어 {1}: {2}, {3}\n"},
-                numbers.size() == 1 ? "" : "s", ranges_text(numbers),
-                sizes_text(layers[first].shapes), heads_text(layers[first]));
+    text += say("Layer{} {}: {}, {}\n", numbers.size() == 1 ? "" : "s",
+                ranges_text(numbers), sizes_text(layers[first].shapes),
+                heads_text(layers[first]));
     first = next;
   }
   return text;
@@ -119,33 +112,26 @@ std::string layout_text(const ParamInspection& inspection) {
          at = why.find("; ", at)) {
       why.replace(at, 2, "\n  ");
     }
-    return say({"Layout: none\n  {}\n", "레이아웃: 없음\n  {}\n"}, why);
+    return say("Layout: none\n  {}\n", why);
   }
   const LayoutMatch& match = *inspection.layout;
   const std::string prefix =
-      match.prefix.empty()
-          ? ""
-          : say({" with the prefix \"{}\"", "(접두사 \"{}\")"}, match.prefix);
-  return say({"Layout: {}{}, {} attention layer{}\n{}",
-              "레이아웃: {0}{1}, 어텐션 레이어 {2}개\n{4}"},
-             match.layout->name, prefix, match.layers.size(),
-             match.layers.size() == 1 ? "" : "s",
+      match.prefix.empty() ? "" : say(" with the prefix \"{}\"", match.prefix);
+  return say("Layout: {}{}, {} attention layer{}\n{}", match.layout->name,
+             prefix, match.layers.size(), match.layers.size() == 1 ? "" : "s",
              layers_text(inspection.layers));
 }
 
 std::string totals_text(const ParamInspection& inspection) {
   const std::size_t all = inspection.parameters;
   const std::size_t attention = inspection.attention_parameters;
-  std::string text = say({"Parameters: {}", "파라미터: {}개"}, all);
+  std::string text = say("Parameters: {}", all);
   if (attention > 0 && all > 0) {
     text +=
-        say({", {} in attention layers ({:.1f}%)",
-             ", 그중 어텐션 레이어 {}개({:.1f}%)"},
-            attention,
+        say(", {} in attention layers ({:.1f}%)", attention,
             100.0 * static_cast<double>(attention) / static_cast<double>(all));
   }
-  return text + say({"\nTensors: {}, {}\n", "\n텐서: {}개, {}\n"},
-                    inspection.tensors.size(),
+  return text + say("\nTensors: {}, {}\n", inspection.tensors.size(),
                     bytes_text(static_cast<double>(inspection.tensor_bytes)));
 }
 
@@ -180,8 +166,7 @@ std::array<std::size_t, 4> widths_of(const Cells& titles,
 }
 
 std::string tensors_text(const std::vector<TensorGroup>& groups) {
-  const Cells titles = {say({"  name", "  이름"}), say({"type", "자료형"}),
-                        say({"shape", "모양"}), say({"bytes", "바이트"})};
+  const Cells titles = {say("  name"), say("type"), say("shape"), say("bytes")};
   const auto widths = widths_of(titles, groups);
   const auto line = [&](const Cells& cells) {
     return fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}\n", cells[0], widths[0],
@@ -191,8 +176,8 @@ std::string tensors_text(const std::vector<TensorGroup>& groups) {
   std::string text = line(titles);
   for (const TensorGroup& group : groups) {
     if (!group.numbers.empty()) {
-      text += say({"  {}N, N = {}, each with:\n", "  {}N, N = {}, 각각:\n"},
-                  one_line(group.before), ranges_text(group.numbers));
+      text += say("  {}N, N = {}, each with:\n", one_line(group.before),
+                  ranges_text(group.numbers));
     }
     for (const TensorRow& row : group.rows) {
       text += line(cells_of(group, row));

@@ -66,13 +66,11 @@ OnnxLayerOptions options_of(const OnnxExportFlags& flags) {
 // "layer5.onnx: opset 23, a layer of 12 heads"
 std::string export_summary(const std::string& out,
                            const MultiHeadAttentionConfig& config) {
-  std::string text =
-      say({"{}: opset 23, a layer of {} head{}",
-           "{}: opset 23, 헤드 {}개인 레이어"},
-          out, config.num_heads, config.num_heads == 1 ? "" : "s");
+  std::string text = say("{}: opset 23, a layer of {} head{}", out,
+                         config.num_heads, config.num_heads == 1 ? "" : "s");
   if (config.num_kv_heads != config.num_heads) {
-    text += say({", {} key/value head{}", ", 키와 밸류는 {}개"},
-                *config.num_kv_heads, *config.num_kv_heads == 1 ? "" : "s");
+    text += say(", {} key/value head{}", *config.num_kv_heads,
+                *config.num_kv_heads == 1 ? "" : "s");
   }
   return one_line(text) + "\n";
 }
@@ -133,7 +131,8 @@ void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
 Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
                     const Streams& streams) {
   if (!layer.out.ends_with(".onnx")) {
-    return usage("OUT", "is " + layer.out, "a name that ends in .onnx");
+    return usage("OUT", message("is {}", layer.out),
+                 "a name that ends in .onnx");
   }
   if (flags.positions && flags.rotary.asked_for().empty()) {
     return usage("--rotary-positions needs --rotary-base or --rotary-tables");

@@ -19,6 +19,7 @@
 #include "shell/add_command.h"
 #include "shell/checks.h"
 #include "shell/json.h"
+#include "shell/message_text.h"
 #include "shell/output.h"
 #include "shell/say.h"
 
@@ -70,9 +71,10 @@ Result<TwoDialects> two_dialects(const std::string& names) {
       comma == std::string::npos ? "" : names.substr(comma + 1);
   const TwoDialects two{find_dialect(first), find_dialect(second)};
   if (two.first == nullptr || two.second == nullptr) {
-    return bad_option("--dialects", names,
-                      fmt::format("two names separated by a comma, from {}",
-                                  fmt::join(dialect_names(), "; ")));
+    return bad_option(
+        "--dialects", names,
+        message("two names separated by a comma, from {}",
+                fmt::format("{}", fmt::join(dialect_names(), "; "))));
   }
   return two;
 }
@@ -148,9 +150,8 @@ std::string place_text(const DialectDifference& found,
                        const TwoDialects& dialects) {
   const auto& [b, h, i, j] = found.at;
   return say(
-      {"largest at sequence {}, head {}, query {}, key {}: {} in {}, {} "
-       "in {}",
-       "가장 큰 차이는 시퀀스 {}, 헤드 {}, 쿼리 {}, 키 {}: {}({}), {}({})"},
+      "largest at sequence {}, head {}, query {}, key {}: {} in {}, {} "
+      "in {}",
       b, h, i, j, found.first, dialects.first->name, found.second,
       dialects.second->name);
 }
@@ -158,17 +159,15 @@ std::string place_text(const DialectDifference& found,
 std::string diff_text(const TwoDialects& dialects,
                       const std::optional<DialectDifference>& found) {
   if (!found) {
-    return say({"{} and {} give the same\n", "{}와(과) {}의 결과가 같습니다\n"},
-               dialects.first->name, dialects.second->name);
+    return say("{} and {} give the same\n", dialects.first->name,
+               dialects.second->name);
   }
-  std::string text = say({"{} and {} differ at the step {}: {}\n",
-                          "{}와(과) {}는 {} 단계에서 달라집니다. {}\n"},
-                         dialects.first->name, dialects.second->name,
-                         found->step, phrase_in_language(found->why));
+  std::string text =
+      say("{} and {} differ at the step {}: {}\n", dialects.first->name,
+          dialects.second->name, found->step, in_language(found->why));
   if (found->rows != 0) {
     text +=
-        say({"rows (sequence, head, query) that differ, {} in total: {}\n{}\n",
-             "행(시퀀스, 헤드, 쿼리) {}개가 다릅니다: {}\n{}\n"},
+        say("rows (sequence, head, query) that differ, {} in total: {}\n{}\n",
             found->rows, rows_text(found->first_rows, found->rows),
             place_text(*found, dialects));
   }
@@ -203,8 +202,8 @@ Outcome differ(const TwoDialects& dialects) {
   return Failure{
       Exit::check_failed,
       Error(ErrorCode::bad_data,
-            {.given = fmt::format("{} and {} differ", dialects.first->name,
-                                  dialects.second->name)})};
+            {.given = message("{} and {} differ", dialects.first->name,
+                              dialects.second->name)})};
 }
 
 Outcome run_diff(const DiffFlags& flags, const Streams& streams) {

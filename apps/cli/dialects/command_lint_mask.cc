@@ -15,6 +15,7 @@
 #include "operation/option_errors.h"
 #include "shell/add_command.h"
 #include "shell/json.h"
+#include "shell/message_text.h"
 #include "shell/outcome.h"
 #include "shell/output.h"
 #include "shell/say.h"
@@ -49,16 +50,14 @@ struct LintFlags {
 
 std::string warning_text(const MaskWarning& warning) {
   return say(
-      {"{}: {}\n  fix: {}\n  rows (sequence, head, query), {} in total: {}\n",
-       "{}: {}\n  해결: {}\n  행(시퀀스, 헤드, 쿼리) {}개: {}\n"},
-      warning.name, phrase_in_language(warning.what),
-      phrase_in_language(warning.mend), warning.rows,
-      rows_text(warning.first_rows, warning.rows));
+      "{}: {}\n  fix: {}\n  rows (sequence, head, query), {} in total: {}\n",
+      warning.name, in_language(warning.what), in_language(warning.mend),
+      warning.rows, rows_text(warning.first_rows, warning.rows));
 }
 
 std::string lint_text(const std::vector<MaskWarning>& warnings) {
   if (warnings.empty()) {
-    return say({"no warnings\n", "경고가 없습니다\n"});
+    return say("no warnings\n");
   }
   std::string text;
   for (const MaskWarning& warning : warnings) {
@@ -89,9 +88,10 @@ Outcome lint_verdict(std::string_view option,
   for (const MaskWarning& warning : warnings) {
     names.emplace_back(warning.name);
   }
-  return Failure{Exit::check_failed,
-                 option_error(option, fmt::format("has warnings: {}",
-                                                  fmt::join(names, ", ")))};
+  return Failure{
+      Exit::check_failed,
+      option_error(option, message("has warnings: {}",
+                                   fmt::format("{}", fmt::join(names, ", "))))};
 }
 
 // Those that are given must be those of the mask, where it has more than one.
@@ -103,7 +103,7 @@ Status check_sizes(const LintFlags& flags, const MaskSizes& sizes) {
         {"--keys", flags.keys, sizes.Lkv}}) {
     if (given && own > 1 && *given != own) {
       return bad_option(option, std::to_string(*given),
-                        fmt::format("{}, as the mask has it", own));
+                        message("{}, as the mask has it", own));
     }
   }
   return ok();

@@ -2,15 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "shell/language.h"
-#include "shell/phrase.h"
-
 namespace headwise::cli {
-
-std::string phrase_in_language(const std::string& sentence) {
-  return language() == Language::ko ? korean_phrase(sentence).value_or(sentence)
-                                    : sentence;
-}
 
 std::string rows_text(std::span<const std::array<std::size_t, 3>> first_rows,
                       std::size_t count) {

@@ -8,9 +8,6 @@
 
 namespace headwise::cli {
 
-// A sentence of the library, in the language of the run.
-std::string phrase_in_language(const std::string& sentence);
-
 // "(0, 0, 1) (0, 1, 1) ...", where there are `count` of them.
 std::string rows_text(std::span<const std::array<std::size_t, 3>> first_rows,
                       std::size_t count);

@@ -58,9 +58,8 @@ struct ClassifyFlags {
 
 Outcome check_flags(const ClassifyFlags& flags) {
   if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
-    return usage(
-        "--max-tokens", fmt::format("is {}", flags.max_tokens),
-        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
+    return usage("--max-tokens", message("is {}", flags.max_tokens),
+                 message("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   if (flags.all && flags.json && flags.out.empty()) {
     return usage(
@@ -76,9 +75,9 @@ Status check_finite_rows(const ClassifyFlags& flags,
     if (!std::isfinite(lines.probabilities(n, 0))) {
       return FileSubject{"", name_of_text(flags.texts),
                          fmt::format("line {}", n + 1)}
-          .bad_data(fmt::format(
-              "gets NaN or infinite scores from the classifier of {}",
-              flags.model));
+          .bad_data(
+              message("gets NaN or infinite scores from the classifier of {}",
+                      flags.model));
     }
   }
   return ok();
@@ -116,15 +115,13 @@ std::string classify_summary(const ClassifyFlags& flags,
   if (cut != 0) {
     const std::size_t most = encoder.settings().max_tokens;
     text +=
-        say({"{} of {} text{} cut to {} tokens\n",
-             "텍스트 {1}개 중 {0}개를 토큰 {3}개까지만 썼습니다\n"},
-            cut, lines.texts.size(), plural(lines.texts.size()),
+        say("{} of {} text{} cut to {} tokens\n", cut, lines.texts.size(),
+            plural(lines.texts.size()),
             flags.max_tokens == 0 ? most : std::min(flags.max_tokens, most));
   }
   if (!flags.out.empty()) {
-    text +=
-        say({"{}: labels of {} text{}\n", "{}: 텍스트 {}개의 레이블\n"},
-            shown(flags.out), lines.texts.size(), plural(lines.texts.size()));
+    text += say("{}: labels of {} text{}\n", shown(flags.out),
+                lines.texts.size(), plural(lines.texts.size()));
   }
   return text;
 }

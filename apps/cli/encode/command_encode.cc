@@ -77,34 +77,29 @@ std::string cut_text(const CorpusCounts& counts, std::size_t max_tokens) {
     return "";
   }
   return say(
-      {"{} of them had more than {} tokens; the rest was cut off (up to "
-       "{} tokens, in line {})\n",
-       "그중 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다(최대 {}개, "
-       "{}번째 줄)\n"},
+      "{} of them had more than {} tokens; the rest was cut off (up to "
+      "{} tokens, in line {})\n",
       counts.cut, max_tokens, counts.most_cut, counts.most_cut_sentence + 1);
 }
 
 std::string saved_text(std::size_t saved) {
   return saved == 0 ? ""
-                    : say({"{} more sentence{} encoded by an earlier run\n",
-                           "이전 실행에서 인코딩한 문장 {}개를 더했습니다\n"},
+                    : say("{} more sentence{} encoded by an earlier run\n",
                           saved, plural(saved));
 }
 
 std::string encode_summary(const SentenceEncoder& model,
                            const CorpusCounts& counts, std::size_t sentences,
                            const std::string& out) {
-  return say({"{} sentence{}, {} token{}, in {:.3g} s: {:.4g} sentences/s\n",
-              "문장 {0}개, 토큰 {2}개, {4:.3g}초: 초당 문장 {5:.4g}개\n"},
+  return say("{} sentence{}, {} token{}, in {:.3g} s: {:.4g} sentences/s\n",
              counts.encoded, plural(counts.encoded), counts.tokens,
              plural(counts.tokens), counts.seconds,
              static_cast<double>(counts.encoded) /
                  std::max(counts.seconds, 1e-9)) +
          saved_text(sentences - counts.encoded) +
          cut_text(counts, model.settings().max_tokens) +
-         say({"{}: embeddings of shape ({}, {})\n",
-              "{}: 임베딩, 모양 ({}, {})\n"},
-             shown(out), sentences, model.embedding_size());
+         say("{}: embeddings of shape ({}, {})\n", shown(out), sentences,
+             model.embedding_size());
 }
 
 FilePlan encode_files(const EncodeFlags& flags) {
@@ -133,7 +128,7 @@ Outcome check_job(const EncodeFlags& flags, std::size_t ranks) {
     return usage("FILE", "is -", "a file that every process can read");
   }
   return Journal::path_of(flags.out).empty()
-             ? usage("--out", "is " + flags.out,
+             ? usage("--out", message("is {}", flags.out),
                      "a regular file: every process writes a part of it")
              : Outcome();
 }

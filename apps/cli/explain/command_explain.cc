@@ -71,7 +71,7 @@ Error no_such_step(const ExplainedJob& job, const std::string& name) {
   return {ErrorCode::invalid_argument,
           {.argument = "--step " + name,
            .given = "is not a step of this run",
-           .expected = "one of " + list,
+           .expected = message("one of {}", list),
            .hint = did_you_mean(closest(name, names))}};
 }
 
@@ -115,12 +115,10 @@ Outcome check_added_key_flags(const ExplainFlags& flags) {
   const bool of_file =
       !flags.operation.bias_k.empty() || !flags.operation.bias_v.empty();
   if (added != nullptr && flags.decode) {
-    return usage(
-        fmt::format("{} and {} cannot be used together", added, "--decode"));
+    return usage(message("{} and --decode cannot be used together", added));
   }
   if (of_file && !flags.params.empty()) {
-    return usage(
-        fmt::format("{} and {} cannot be used together", added, "--params"));
+    return usage(message("{} and --params cannot be used together", added));
   }
   return {};
 }

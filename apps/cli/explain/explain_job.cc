@@ -30,13 +30,13 @@ Result<MultiHeadAttentionConfig> config_of(
   }
   if (input.embed_dim % input.num_heads != 0) {
     return option_error(
-        "--embed-dim", fmt::format("is {}", input.embed_dim),
-        fmt::format("a multiple of --num-heads, which is {}", input.num_heads));
+        "--embed-dim", message("is {}", input.embed_dim),
+        message("a multiple of --num-heads, which is {}", input.num_heads));
   }
   if (input.num_kv_heads && input.num_heads % *input.num_kv_heads != 0) {
     return option_error(
-        "--num-kv-heads", fmt::format("is {}", *input.num_kv_heads),
-        fmt::format("a divisor of --num-heads, which is {}", input.num_heads));
+        "--num-kv-heads", message("is {}", *input.num_kv_heads),
+        message("a divisor of --num-heads, which is {}", input.num_heads));
   }
   MultiHeadAttentionConfig config{.embed_dim = input.embed_dim,
                                   .num_heads = input.num_heads,
@@ -87,8 +87,8 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   }
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
-    return option_error(option, fmt::format("is {}", given),
-                        fmt::format("{} as in {}", in_file, flags.params),
+    return option_error(option, message("is {}", given),
+                        message("{} as in {}", in_file, flags.params),
                         ErrorCode::shape_mismatch);
   };
   const std::size_t embed_dim = files->layer.config().embed_dim;
@@ -262,10 +262,9 @@ class Runner {
     });
     if (padded &&
         (pad_id < 0 || static_cast<std::uint64_t>(pad_id) >= vocab_size)) {
-      return option_error(
-          "--pad-id", fmt::format("is {}", pad_id),
-          fmt::format("0 to vocab_size - 1 = {}", vocab_size - 1),
-          ErrorCode::out_of_range);
+      return option_error("--pad-id", message("is {}", pad_id),
+                          message("0 to vocab_size - 1 = {}", vocab_size - 1),
+                          ErrorCode::out_of_range);
     }
     return ok();
   }
@@ -298,11 +297,12 @@ class Runner {
       }
       return FileSubject{"explain", flags_.params,
                          fmt::format("{}.weight", name)}
-          .error(ErrorCode::shape_mismatch,
-                 fmt::format("takes vectors of size {}", taken),
-                 fmt::format("{}, the size of {}", given,
-                             files_->embedding ? "embedding.weight's"
-                                               : "the given vectors"));
+          .error(
+              ErrorCode::shape_mismatch,
+              message("takes vectors of size {}", taken),
+              message(files_->embedding ? "{}, the size of embedding.weight's"
+                                        : "{}, the size of the given vectors",
+                      given));
     };
     const auto width = [&](const Tensor<float, 3> Vectors::*side) {
       return files_->embedding ? files_->embedding->embed_dim()

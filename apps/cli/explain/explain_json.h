@@ -4,7 +4,7 @@
 #include <string>
 
 #include "explain_job.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 
 namespace headwise::cli {
 

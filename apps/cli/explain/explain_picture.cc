@@ -26,15 +26,12 @@ std::vector<std::string> labels(const ExplainedSentence& sentence) {
 
 std::string picture_title(const ExplainedJob& job, std::size_t sequence,
                           Language language) {
-  return job.sentence ? say(language,
-                            {"Attention weights of every head, layer {}: {}",
-                             "모든 헤드의 어텐션 가중치, 레이어 {}: {}"},
-                            job.sentence->layer,
-                            cut_to(shown(job.sentence->text), kTitleColumns))
-                      : say(language,
-                            {"Attention weights of every head, sequence {}",
-                             "모든 헤드의 어텐션 가중치, 시퀀스 {}"},
-                            sequence);
+  return job.sentence
+             ? say(language, "Attention weights of every head, layer {}: {}",
+                   job.sentence->layer,
+                   cut_to(shown(job.sentence->text), kTitleColumns))
+             : say(language, "Attention weights of every head, sequence {}",
+                   sequence);
 }
 
 std::vector<std::string> labels(
@@ -47,7 +44,7 @@ std::vector<std::string> labels(
     } else if (t < ids[sequence].size()) {
       labels.push_back(std::to_string(ids[sequence][t]));
     } else {
-      labels.push_back(say(language, {"(pad)", "(패딩)"}));
+      labels.push_back(say(language, "(pad)"));
     }
   }
   return labels;
@@ -64,8 +61,8 @@ Result<std::string> explain_picture(const ExplainedJob& job,
                         ErrorCode::out_of_range);
   }
   if (sequence >= job.batch) {
-    return option_error("--sequence", fmt::format("is {}", sequence),
-                        fmt::format("0 to {}", job.batch - 1));
+    return option_error("--sequence", message("is {}", sequence),
+                        message("0 to {}", job.batch - 1));
   }
   const TracedStep& weights = *job.find("attn_weights");
   const TracedStep* const masked = job.masked_scores();

@@ -5,7 +5,7 @@
 
 #include "explain_job.h"
 #include "headwise/base/result.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 
 namespace headwise::cli {
 

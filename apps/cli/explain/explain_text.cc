@@ -66,16 +66,14 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
   };
   if (step.dtype == DType::boolean) {
     const std::size_t allowed = summary.count - summary.masked;
-    add(say(language,
-            {"{} of {} may attend ({:.1f}%)",
-             "{1}개 중 {0}개 어텐션 가능({2:.1f}%)"},
-            allowed, summary.count, percent(allowed, summary.count)));
+    add(say(language, "{} of {} may attend ({:.1f}%)", allowed, summary.count,
+            percent(allowed, summary.count)));
     return text;
   }
   add(summary.finite == 0
-          ? say(language, {"no finite number", "유한한 값 없음"})
-          : say(language, {"min {}, max {}", "최솟값 {}, 최댓값 {}"},
-                range_text(step, summary.min), range_text(step, summary.max)));
+          ? say(language, "no finite number")
+          : say(language, "min {}, max {}", range_text(step, summary.min),
+                range_text(step, summary.max)));
   if (step.name == "scores" && !job.additive) {
     add(fmt::format("scale = {:.6g}", job.scale));
   }
@@ -84,20 +82,16 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
   }
   if (step.name == "masked_scores" ||
       (step.name == "biased_scores" && summary.masked != 0)) {
-    add(say(language,
-            {"{} of {} masked ({:.1f}%)", "{1}개 중 {0}개 마스킹됨({2:.1f}%)"},
-            summary.masked, summary.count,
-            percent(summary.masked, summary.count)));
+    add(say(language, "{} of {} masked ({:.1f}%)", summary.masked,
+            summary.count, percent(summary.masked, summary.count)));
   }
   if (step.name == "dropped_weights") {
     const auto [count, of] = dropped(job, step);
-    add(say(language,
-            {"p = {:.6g}, {} of {} weights dropped ({:.1f}%)",
-             "p = {0:.6g}, 가중치 {2}개 중 {1}개 드롭({3:.1f}%)"},
+    add(say(language, "p = {:.6g}, {} of {} weights dropped ({:.1f}%)",
             job.dropout, count, of, percent(count, of)));
   }
   if (summary.nan != 0) {
-    add(say(language, {"{} NaN", "NaN {}개"}, summary.nan));
+    add(say(language, "{} NaN", summary.nan));
   }
   return text;
 }
@@ -107,45 +101,34 @@ std::string head_lines(const ExplainedJob& job, const TracedStep& step,
   return fmt::format("{:>2}. {}: {}\n{}{}\n{}{} {}  {}\n", number, step.name,
                      operation_of(job, step, language), kStepIndent,
                      formula_of(job, step, language), kStepIndent,
-                     say(language, {"shape", "모양"}), shape_line(step),
+                     say(language, "shape"), shape_line(step),
                      step.has_data() && step.size() != 0
                          ? summary_line(job, step, language)
                          : std::string(name_of(step.dtype)));
 }
 
 // Of the batch, the vocabulary, the heads and embed_dim.
-using Title = Sentence<std::size_t, std::size_t, std::string, std::size_t>;
+using Title =
+    fmt::format_string<std::size_t, std::size_t, std::string, std::size_t>;
 
-constexpr Title kSelf = {
+constexpr Title kSelf =
     "{0} sequences of token ids (vocabulary {1}) attend to themselves: {2}, "
-    "embed_dim {3}.",
-    "토큰 시퀀스 {0}개(어휘 크기 {1})에 셀프 어텐션을 적용합니다: {2}, "
-    "embed_dim {3}."};
-constexpr Title kSelfOfOne = {
+    "embed_dim {3}.";
+constexpr Title kSelfOfOne =
     "One sequence of token ids (vocabulary {1}) attends to itself: {2}, "
-    "embed_dim {3}.",
-    "토큰 시퀀스 하나(어휘 크기 {1})에 셀프 어텐션을 적용합니다: {2}, "
-    "embed_dim {3}."};
-constexpr Title kCross = {
+    "embed_dim {3}.";
+constexpr Title kCross =
     "{0} target sequences (queries) attend to {0} source sequences (keys and "
-    "values), vocabulary {1}: {2}, embed_dim {3}.",
-    "타깃 시퀀스 {0}개(쿼리)에서 소스 시퀀스 {0}개(키, 밸류)로 크로스 어텐션을 "
-    "적용합니다(어휘 크기 {1}): {2}, embed_dim {3}."};
-constexpr Title kCrossOfOne = {
+    "values), vocabulary {1}: {2}, embed_dim {3}.";
+constexpr Title kCrossOfOne =
     "One target sequence (queries) attends to one source sequence (keys and "
-    "values), vocabulary {1}: {2}, embed_dim {3}.",
-    "타깃 시퀀스 하나(쿼리)에서 소스 시퀀스 하나(키, 밸류)로 크로스 어텐션을 "
-    "적용합니다(어휘 크기 {1}): {2}, embed_dim {3}."};
-constexpr Title kVectors = {
+    "values), vocabulary {1}: {2}, embed_dim {3}.";
+constexpr Title kVectors =
     "Queries attend to keys and values, all given as vectors (batch of {0}): "
-    "{2}, embed_dim {3}.",
-    "벡터로 주어진 쿼리, 키, 밸류에 어텐션을 적용합니다(배치 크기 {0}): {2}, "
-    "embed_dim {3}."};
-constexpr Title kUnbatched = {
+    "{2}, embed_dim {3}.";
+constexpr Title kUnbatched =
     "The queries of one sequence attend to its keys and values, given as "
-    "vectors without a batch: {2}, embed_dim {3}.",
-    "시퀀스 하나의 쿼리, 키, 밸류를 배치 없이 벡터로 받아 어텐션을 적용합니다: "
-    "{2}, embed_dim {3}."};
+    "vectors without a batch: {2}, embed_dim {3}.";
 
 const Title& title_of(const ExplainedJob& job) {
   const bool one = job.batch == 1;
@@ -169,12 +152,10 @@ std::string step_title(const ExplainedJob& job, Language language) {
   if (job.sentence) {
     return sentence_title(job, language);
   }
-  const std::string heads = job.group() != 1
-                                ? say(language,
-                                      {"{} query heads, {} key/value heads",
-                                       "쿼리 헤드 {}개, 키와 밸류 헤드 {}개"},
-                                      job.num_heads, job.num_kv_heads)
-                                : heads_text(job.num_heads, language);
+  const std::string heads =
+      job.group() != 1 ? say(language, "{} query heads, {} key/value heads",
+                             job.num_heads, job.num_kv_heads)
+                       : heads_text(job.num_heads, language);
   std::string text = say(language, title_of(job), job.batch, job.vocab_size,
                          heads, job.embed_dim) +
                      "\n";
@@ -183,29 +164,22 @@ std::string step_title(const ExplainedJob& job, Language language) {
   }
   if (job.decode) {
     return text + say(language,
-                      {"One decode step: the cache has {} tokens; the new "
-                       "token is appended and attends to all {}.\n",
-                       "디코딩 한 스텝: 캐시에 토큰 {}개가 있습니다. 새 토큰을 "
-                       "덧붙인 다음 {}개 전부에 어텐션을 적용합니다.\n"},
+                      "One decode step: the cache has {} tokens; the new "
+                      "token is appended and attends to all {}.\n",
                       job.key_length - 1, job.key_length);
   }
   if (job.cross) {
     text += say(language,
-                {"Maximum target sequence length: {}\n"
-                 "Maximum source sequence length: {}\n",
-                 "최대 타깃 시퀀스 길이: {}\n최대 소스 시퀀스 길이: {}\n"},
+                "Maximum target sequence length: {}\n"
+                "Maximum source sequence length: {}\n",
                 job.query_length, job.key_length);
   } else {
-    text += say(language,
-                {"Maximum sequence length: {}\n", "최대 시퀀스 길이: {}\n"},
-                job.query_length);
+    text += say(language, "Maximum sequence length: {}\n", job.query_length);
   }
   if (attends_to_padding(job)) {
     text += say(language,
-                {"Padding is attended to like any token; --mask-kind padding "
-                 "masks it.\n",
-                 "패딩도 다른 토큰과 똑같이 어텐션을 받습니다. --mask-kind "
-                 "padding을 주면 마스킹합니다.\n"});
+                "Padding is attended to like any token; --mask-kind padding "
+                "masks it.\n");
   }
   return text;
 }
@@ -222,32 +196,23 @@ std::string axes_text(const ExplainedJob& job, bool computed,
                       Language language) {
   std::string text = say(
       language,
-      {"Axes: B batch, L tokens, Lq queries, Lkv keys, H heads, D size of a "
-       "query or key head,\nDv size of a value head, E embed_dim; 1 = the same "
-       "along this axis (broadcast).\n",
-       "축: B 배치, L 토큰, Lq 쿼리, Lkv 키, H 헤드, D 쿼리·키 헤드의 크기,\n"
-       "Dv 밸류 헤드의 크기, E embed_dim; 1 = 이 축을 따라 모두 같은 값"
-       "(브로드캐스트).\n"});
+      "Axes: B batch, L tokens, Lq queries, Lkv keys, H heads, D size of a "
+      "query or key head,\nDv size of a value head, E embed_dim; 1 = the same "
+      "along this axis (broadcast).\n");
   if (job.decode) {
     text += say(language,
-                {"P tokens in the cache before this step, Lkv = P + Lq.\n",
-                 "P는 이 스텝 전에 캐시에 있던 토큰 수, Lkv = P + Lq.\n"});
+                "P tokens in the cache before this step, Lkv = P + Lq.\n");
   }
   if (job.sentence && computed) {
     text += say(
         language,
-        {"Token tables: a row is a query, the token that attends; a column is "
-         "a key, the\ntoken attended to. --step attn_weights prints the whole "
-         "table of every head.\n",
-         "토큰 표: 행은 쿼리(어텐션을 하는 토큰), 열은 키(어텐션을 받는 토큰)"
-         "입니다.\n--step attn_weights를 주면 모든 헤드의 표 전체를 "
-         "출력합니다.\n"});
+        "Token tables: a row is a query, the token that attends; a column is "
+        "a key, the\ntoken attended to. --step attn_weights prints the whole "
+        "table of every head.\n");
   }
   if (job.group() != 1) {
     text += say(language,
-                {"Hkv key/value heads: query head h reads head floor(h/{}).\n",
-                 "Hkv 키와 밸류의 헤드 수: 쿼리의 h번 헤드는 floor(h/{})번 "
-                 "헤드를 읽습니다.\n"},
+                "Hkv key/value heads: query head h reads head floor(h/{}).\n",
                 job.group());
   }
   return text;
@@ -255,11 +220,10 @@ std::string axes_text(const ExplainedJob& job, bool computed,
 
 std::string param_text(const ExplainedJob& job, const TracedStep& param,
                        Language language) {
-  return fmt::format(
-             "{}: {}\n{}{} {}  {}\n", param.name,
-             say(language, {"a parameter of the layer", "레이어의 파라미터"}),
-             kStepIndent, say(language, {"shape", "모양"}), shape_line(param),
-             summary_line(job, param, language)) +
+  return fmt::format("{}: {}\n{}{} {}  {}\n", param.name,
+                     say(language, "a parameter of the layer"), kStepIndent,
+                     say(language, "shape"), shape_line(param),
+                     summary_line(job, param, language)) +
          numbers_of(job, param, false, "");
 }
 
@@ -278,8 +242,7 @@ std::string explain_text(const ExplainedJob& job, Language language) {
   }
   text += "\n";
   if (!computed) {
-    text += say(language, {"Shapes only: nothing was computed.\n",
-                           "모양만 보여 줍니다. 계산은 하지 않았습니다.\n"});
+    text += say(language, "Shapes only: nothing was computed.\n");
   }
   text += axes_text(job, computed, language);
   return text;

@@ -48,8 +48,8 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
   HEADWISE_TRY(target);
   if (target->size() != tokens->size()) {
     return option_error(
-        "--target-tokens", fmt::format("has {} sequences", target->size()),
-        fmt::format("one for each of the {} in --tokens", tokens->size()),
+        "--target-tokens", message("has {} sequences", target->size()),
+        message("one for each of the {} in --tokens", tokens->size()),
         ErrorCode::shape_mismatch);
   }
   input.queries = *std::move(target);
@@ -78,14 +78,14 @@ Result<JobInput> from_vectors(const ExplainFlags& flags) {
                              input.batched, *place));
     if ((*place)->extent(0) != query->extent(0)) {
       return option_error(option,
-                          fmt::format("has {} sequences", (*place)->extent(0)),
-                          fmt::format("the {} of --query", query->extent(0)),
+                          message("has {} sequences", (*place)->extent(0)),
+                          message("the {} of --query", query->extent(0)),
                           ErrorCode::shape_mismatch);
     }
   }
   if (value->extent(1) != key->extent(1)) {
-    return option_error("--value", fmt::format("has {} rows", value->extent(1)),
-                        fmt::format("the {} of --key", key->extent(1)),
+    return option_error("--value", message("has {} rows", value->extent(1)),
+                        message("the {} of --key", key->extent(1)),
                         ErrorCode::shape_mismatch);
   }
   input.embed_dim = query->extent(2);
@@ -103,13 +103,13 @@ Status keep_decoded(const ExplainFlags& flags, JobInput& input) {
   }
   const std::size_t count = input.queries.size();
   if (flags.sequence >= count) {
-    return option_error("--sequence", fmt::format("is {}", flags.sequence),
-                        count == 0 ? "less than the batch's 0"
-                                   : fmt::format("0 to {}", count - 1));
+    return option_error(
+        "--sequence", message("is {}", flags.sequence),
+        count == 0 ? "less than the batch's 0" : message("0 to {}", count - 1));
   }
   auto sequence = std::move(input.queries[flags.sequence]);
   if (sequence.empty()) {
-    return option_error("--sequence", fmt::format("is {}", flags.sequence),
+    return option_error("--sequence", message("is {}", flags.sequence),
                         "a sequence with a token for --decode",
                         ErrorCode::out_of_range);
   }
@@ -133,8 +133,8 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
     return usage_error("give --tokens or --example, not both");
   }
   if (own_vectors && (own_tokens || !flags.example.empty())) {
-    return usage_error(fmt::format("give --query or {}, not both",
-                                   own_tokens ? "--tokens" : "--example"));
+    return usage_error(message("give {} or {}, not both", "--query",
+                               own_tokens ? "--tokens" : "--example"));
   }
   if (!own_vectors && !(flags.key.empty() && flags.value.empty())) {
     return usage_error("--key and --value need --query");
@@ -148,9 +148,10 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   }
   if (const std::string given = flags.layer.given();
       flags.params.empty() && !given.empty()) {
-    return usage_error(given + (flags.layer.number
-                                    ? " needs --params or --model"
-                                    : " needs --params"));
+    return usage_error(
+        flags.layer.number
+            ? message("{} needs {} or {}", given, "--params", "--model")
+            : message("{} needs {}", given, "--params"));
   }
   if (flags.mask_kind == "none" && flags.operation.causal) {
     return usage_error("--mask-kind none and --causal cannot be used together");

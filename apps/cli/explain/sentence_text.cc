@@ -106,32 +106,27 @@ std::string head_table(const TracedStep& step, std::size_t offset,
 }  // namespace
 
 std::string heads_text(std::size_t count, Language language) {
-  return count == 1 ? say(language, {"1 head", "헤드 1개"})
-                    : say(language, {"{} heads", "헤드 {}개"}, count);
+  return count == 1 ? say(language, "1 head")
+                    : say(language, "{} heads", count);
 }
 
 std::string sentence_title(const ExplainedJob& job, Language language) {
   const ExplainedSentence& sentence = *job.sentence;
   std::string text =
-      say(language, {"Sentence: \"{}\"\n", "문장: \"{}\"\n"},
+      say(language, "Sentence: \"{}\"\n",
           cut_to(shown(sentence.text), kSentenceColumns)) +
       say(language,
-          {"Model {0}: layer {1} of {2} (counted from 0), {3}, embed_dim "
-           "{4}.\n",
-           "모델 {0}: 레이어 {1}(0부터 세며 전체 {2}개), {3}, embed_dim "
-           "{4}.\n"},
+          "Model {0}: layer {1} of {2} (counted from 0), {3}, embed_dim "
+          "{4}.\n",
           shown(sentence.model), sentence.layer, sentence.num_layers,
           heads_text(job.num_heads, language), job.embed_dim) +
-      say(language,
-          {"{} tokens, each after its id (vocabulary {}):\n",
-           "토큰 {}개 (id 토큰 순, 어휘 크기 {}):\n"},
+      say(language, "{} tokens, each after its id (vocabulary {}):\n",
           sentence.tokens.size(), job.vocab_size) +
       token_lines(sentence);
   if (sentence.cut != 0) {
     text += say(
         language,
-        {"{0} more did not fit in the model's {1} tokens and were left out.\n",
-         "모델의 최대 토큰 수({1})를 넘는 토큰 {0}개는 잘라 냈습니다.\n"},
+        "{0} more did not fit in the model's {1} tokens and were left out.\n",
         sentence.cut, sentence.max_tokens);
   }
   return text;

@@ -86,10 +86,10 @@ Status check_pattern(HeadPattern pattern, const TextModel& model) {
 Status check_texts(HeadPattern pattern, const SearchedTexts& texts) {
   constexpr std::size_t kMost = 2000;  // profiles of each head are kept
   return pattern == HeadPattern::positional && texts.ids.size() > kMost
-             ? option_error(
-                   "--texts", fmt::format("has {} texts", texts.ids.size()),
-                   fmt::format("at most {} with --find positional", kMost),
-                   ErrorCode::bad_data)
+             ? option_error("--texts",
+                            message("has {} texts", texts.ids.size()),
+                            message("at most {} with --find positional", kMost),
+                            ErrorCode::bad_data)
              : ok();
 }
 

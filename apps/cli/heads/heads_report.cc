@@ -19,18 +19,15 @@ namespace headwise::cli {
 namespace {
 
 // In the order of HeadPattern.
-constexpr std::array<Sentence<>, kHeadPatterns> kPatternWords = {{
-    {"attention on the previous token", "바로 앞 토큰에 대한 어텐션"},
-    {"attention on the next token", "바로 뒤 토큰에 대한 어텐션"},
-    {"attention on the token itself", "자기 자신에 대한 어텐션"},
-    {"attention on the first token", "첫 토큰에 대한 어텐션"},
-    {"attention on separators", "구분 토큰에 대한 어텐션"},
-    {"attention on other occurrences of the token",
-     "같은 토큰이 나온 다른 위치에 대한 어텐션"},
-    {"attention that depends on the distance alone",
-     "거리에만 달려 있는 어텐션"},
-    {"attention on the token after an earlier occurrence",
-     "앞에 나온 같은 토큰의 다음 토큰에 대한 어텐션"},
+constexpr std::array<std::string_view, kHeadPatterns> kPatternWords = {{
+    "attention on the previous token",
+    "attention on the next token",
+    "attention on the token itself",
+    "attention on the first token",
+    "attention on separators",
+    "attention on other occurrences of the token",
+    "attention that depends on the distance alone",
+    "attention on the token after an earlier occurrence",
 }};
 
 // Of the heads, those to show; in a table only the best unless --top asks for
@@ -56,23 +53,19 @@ std::string row_of(const FoundHead& head, std::size_t layer_width,
 std::string notes_of(const HeadsReport& report) {
   const FoundHeads& found = report.found;
   std::string text =
-      say({"equal attention to all visible tokens would score {:.4f}\n",
-           "보이는 모든 토큰에 똑같이 주목하면 점수는 {:.4f}입니다\n"},
+      say("equal attention to all visible tokens would score {:.4f}\n",
           found.uniform);
   if (found.left_out != 0) {
-    text += say({"{0} of {1} text{2} left out: the pattern does not apply\n",
-                 "텍스트 {1}개 중 {0}개는 패턴을 적용할 수 없어 뺐습니다\n"},
+    text += say("{0} of {1} text{2} left out: the pattern does not apply\n",
                 found.left_out, report.texts.ids.size(),
                 plural(report.texts.ids.size()));
   }
   text += empty_lines_text(report.texts.empty_lines);
   text += cut_texts_text(report.texts.cut, report.texts.max_tokens);
   if (!report.causal && report.pattern == HeadPattern::induction) {
-    text += say(
-        {"the model is bidirectional: its heads can also copy from later "
-         "tokens, so a high score alone does not show induction\n",
-         "양방향 모델의 헤드는 뒤쪽 토큰도 볼 수 있으므로 높은 점수만으로는 "
-         "인덕션이라고 할 수 없습니다\n"});
+    text +=
+        say("the model is bidirectional: its heads can also copy from later "
+            "tokens, so a high score alone does not show induction\n");
   }
   return text;
 }
@@ -81,17 +74,16 @@ std::string notes_of(const HeadsReport& report) {
 
 std::string heads_table(const HeadsReport& report) {
   constexpr std::size_t kMost = 10;
-  std::string text = say(
-      {"{}: {}, over {}\n\n", "{0}: {1}, {2}\n\n"}, shown(report.flags.model),
-      say(kPatternWords[static_cast<std::size_t>(report.pattern)]),
-      described(report.flags, report.texts));
-  const std::string layer = say({"layer", "레이어"});
-  const std::string head = say({"head", "헤드"});
-  text += fmt::format(
-      "{} {}  {}\n", layer, head,
-      report.pattern == HeadPattern::positional
-          ? say({"score", "점수"})
-          : say({"score   95% confidence interval", "점수    95% 신뢰 구간"}));
+  std::string text =
+      say("{}: {}, over {}\n\n", shown(report.flags.model),
+          in_language(kPatternWords[static_cast<std::size_t>(report.pattern)]),
+          described(report.flags, report.texts));
+  const std::string layer = say("layer");
+  const std::string head = say("head");
+  text += fmt::format("{} {}  {}\n", layer, head,
+                      report.pattern == HeadPattern::positional
+                          ? say("score")
+                          : say("score   95% confidence interval"));
   for (const FoundHead& found : shown_heads(report, kMost)) {
     text += row_of(found, columns_of(layer), columns_of(head));
   }

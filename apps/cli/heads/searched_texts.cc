@@ -30,11 +30,10 @@ Result<SearchedTexts> read_searched_texts(const HeadsFlags& flags,
 
 std::string described(const HeadsFlags& flags, const SearchedTexts& texts) {
   if (!flags.texts.empty()) {
-    return say({"{0} text{2} of {1}", "{1}의 텍스트 {0}개"}, texts.ids.size(),
+    return say("{0} text{2} of {1}", texts.ids.size(),
                shown(name_of_text(flags.texts)), plural(texts.ids.size()));
   }
-  return say({"{} texts of random tokens, each repeated once (seed {})",
-              "무작위 토큰을 한 번씩 반복한 텍스트 {}개(시드 {})"},
+  return say("{} texts of random tokens, each repeated once (seed {})",
              texts.ids.size(), flags.seed.value_or(0));
 }
 

@@ -13,21 +13,14 @@ namespace {
 
 std::string of_bits(const std::string& target) {
   return promises_same_bits(target)
-             ? say({"same bits as every other instruction set with fused "
-                    "multiply-add",
-                    "융합 곱셈-덧셈(FMA)을 쓰는 다른 명령어 집합과 결과 "
-                    "비트가 같습니다"})
-             : say({"without fused multiply-add: same bits not guaranteed",
-                    "융합 곱셈-덧셈(FMA)이 없어 같은 결과 비트를 보장하지 "
-                    "않습니다"});
+             ? say("same bits as every other instruction set with fused "
+                   "multiply-add")
+             : say("without fused multiply-add: same bits not guaranteed");
 }
 
 std::string of_bf16(bool native) {
-  return native
-             ? say({"dot products of the processor (AVX512-BF16)",
-                    "프로세서의 내적 명령(AVX512-BF16)을 씁니다"})
-             : say({"emulated with float32: no faster than exact",
-                    "float32 연산으로 계산합니다. exact보다 빠르지 않습니다"});
+  return native ? say("dot products of the processor (AVX512-BF16)")
+                : say("emulated with float32: no faster than exact");
 }
 
 Outcome run_info(const Streams& streams) {
@@ -39,18 +32,12 @@ Outcome run_info(const Streams& streams) {
   for (const std::string& target : available_targets()) {
     targets += (targets.empty() ? "" : " ") + target;
   }
-  return print(streams.out, say({"version: {}\n"
-                                 "compiler: {}\n"
-                                 "instruction sets: {}\n"
-                                 "in use: {}, {}\n"
-                                 "bf16: {}\n"
-                                 "threads: {}\n",
-                                 "버전: {}\n"
-                                 "컴파일러: {}\n"
-                                 "명령어 집합: {}\n"
-                                 "사용 중: {}, {}\n"
-                                 "bf16: {}\n"
-                                 "스레드: {}\n"},
+  return print(streams.out, say("version: {}\n"
+                                "compiler: {}\n"
+                                "instruction sets: {}\n"
+                                "in use: {}, {}\n"
+                                "bf16: {}\n"
+                                "threads: {}\n",
                                 version(), HEADWISE_COMPILER, targets, *in_use,
                                 of_bits(*in_use), of_bf16(*native),
                                 Executor::default_executor().threads()));

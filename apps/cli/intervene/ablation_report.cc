@@ -43,8 +43,7 @@ std::vector<EffectMeasure> shown_measures(const AblationReport& report,
 }
 
 std::vector<std::string> columns(const AblationReport& report, bool pairs) {
-  std::vector<std::string> names = {pairs ? say({"heads", "헤드"})
-                                          : say({"head", "헤드"})};
+  std::vector<std::string> names = {pairs ? say("heads") : say("head")};
   for (const EffectMeasure measure : shown_measures(report, pairs)) {
     names.push_back(title_of(measure));
   }
@@ -68,40 +67,34 @@ std::vector<std::string> ablation_cells(const AblationReport& report,
 }
 
 // In the order of Replacement.
-constexpr std::array<Sentence<>, 3> kReplacements = {{
-    {"zero", "0"},
-    {"mean over the data", "데이터 전체의 평균"},
-    {"uniform attention", "균등 어텐션"},
+constexpr std::array<std::string_view, 3> kReplacements = {{
+    "zero",
+    "mean over the data",
+    "uniform attention",
 }};
 
 std::string head_of(const AblationReport& report) {
-  std::string text =
-      say({"{0}: {1} example{3} of {2}", "{0}: {2}의 예제 {1}개"},
-          shown(report.model), report.whole.loss.count, shown(report.data),
-          plural(report.whole.loss.count));
+  std::string text = say("{0}: {1} example{3} of {2}", shown(report.model),
+                         report.whole.loss.count, shown(report.data),
+                         plural(report.whole.loss.count));
   if (predicts(report)) {
-    text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
-                 "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
+    text += say("; with all heads loss {:.4f}, accuracy {:.1f}%",
                 report.whole.loss.mean, 100 * report.whole.accuracy->mean);
   }
   if (const auto& on_repeats = report.whole.accuracy_on_repeats;
       on_repeats && !std::isnan(on_repeats->mean)) {
-    text += say({"; on repeats loss {:.4f}, accuracy {:.1f}%",
-                 "; 반복된 토큰에서 손실 {:.4f}, 정확도 {:.1f}%"},
+    text += say("; on repeats loss {:.4f}, accuracy {:.1f}%",
                 report.whole.loss_on_repeats->mean, 100 * on_repeats->mean);
   }
   text += '\n' + cut_texts_text(report.cut, report.max_tokens);
-  text += say({"replaced by: {}\n", "헤드를 대신하는 값: {}\n"},
-              say(kReplacements[static_cast<std::size_t>(report.replacement)]));
+  text += say(
+      "replaced by: {}\n",
+      in_language(kReplacements[static_cast<std::size_t>(report.replacement)]));
   text += predicts(report)
-              ? say({"Effects are ablated minus whole",
-                     "효과는 헤드를 제거했을 때의 값에서 모든 헤드가 있을 때의 "
-                     "값을 뺀 것입니다"})
-              : say({"Distances that embeddings move, divided by their lengths",
-                     "임베딩이 움직인 거리를 임베딩의 길이로 나눈 값입니다"});
+              ? say("Effects are ablated minus whole")
+              : say("Distances that embeddings move, divided by their lengths");
   text += report.whole.loss.count > 1
-              ? say({"; 95% confidence interval in brackets.\n\n",
-                     ". 괄호 안은 95% 신뢰 구간입니다.\n\n"})
+              ? say("; 95% confidence interval in brackets.\n\n")
               : ".\n\n";
   return text;
 }
@@ -167,9 +160,7 @@ std::string ablation_table(const AblationReport& report, std::size_t top) {
   }
   std::string text = head_of(report) + aligned_columns(lines);
   if (rows > top) {
-    text += say({"{} more: --top, --json and --csv show them\n",
-                 "{}개 더 있음: --top, --json, --csv로 볼 수 있습니다\n"},
-                rows - top);
+    text += say("{} more: --top, --json and --csv show them\n", rows - top);
   }
   return text;
 }

@@ -102,7 +102,7 @@ Result<std::vector<HeadSet>> sets_of(const AblateFlags& flags,
     return option_error(flags.heads.empty() ? "--model" : "--heads",
                         heads->size() == 1
                             ? "has 1 head"
-                            : fmt::format("has {} heads", heads->size()),
+                            : message("has {} heads", heads->size()),
                         flags.pairs ? "at least 2" : "at least 1");
   }
   if (!flags.each && !flags.pairs) {
@@ -210,10 +210,11 @@ Result<EffectMeasure> sorted_by(const AblateFlags& flags,
     }
     names.push_back(name_of(measure));
   }
-  return bad_option("--sort", flags.sort,
-                    names.size() == 1
-                        ? std::string{names.front()}
-                        : fmt::format("one of {}", fmt::join(names, ", ")));
+  return bad_option(
+      "--sort", flags.sort,
+      names.size() == 1
+          ? std::string{names.front()}
+          : message("one of {}", fmt::format("{}", fmt::join(names, ", "))));
 }
 
 // The scores that the effects are computed from.

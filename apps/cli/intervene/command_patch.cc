@@ -134,10 +134,10 @@ Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
   const auto found = std::ranges::find(labels, flags.label);
   if (found == labels.end()) {
     return option_error(
-        "--label", fmt::format("is {}", label_text(flags.label)),
+        "--label", message("is {}", label_text(flags.label)),
         labels.empty() ? "none: the model has no classifier, so effects are on "
                          "its embedding"
-                       : fmt::format("one of {}", labels_text(labels)));
+                       : message("one of {}", labels_text(labels)));
   }
   return log_odds(static_cast<std::size_t>(found - labels.begin()));
 }

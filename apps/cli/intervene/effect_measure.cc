@@ -14,24 +14,18 @@ namespace {
 
 struct MeasureWords {
   std::string_view name;
-  Sentence<> title;
-  Sentence<> interaction;
+  std::string_view title;
+  std::string_view interaction;
 };
 
 // In the order of EffectMeasure.
 constexpr std::array<MeasureWords, 5> kMeasures = {{
-    {"distance", {"distance", "거리"}, {"interaction", "상호작용"}},
-    {"loss", {"loss", "손실"}, {"interaction of losses", "손실의 상호작용"}},
-    {"accuracy",
-     {"accuracy in points", "정확도(퍼센트포인트)"},
-     {"interaction in points", "상호작용(퍼센트포인트)"}},
-    {"loss_on_repeats",
-     {"loss on repeats", "반복된 토큰의 손실"},
-     {"interaction of losses on repeats", "반복된 토큰의 손실 상호작용"}},
-    {"accuracy_on_repeats",
-     {"accuracy on repeats in points", "반복된 토큰의 정확도(퍼센트포인트)"},
-     {"interaction on repeats in points",
-      "반복된 토큰의 상호작용(퍼센트포인트)"}},
+    {"distance", "distance", "interaction"},
+    {"loss", "loss", "interaction of losses"},
+    {"accuracy", "accuracy in points", "interaction in points"},
+    {"loss_on_repeats", "loss on repeats", "interaction of losses on repeats"},
+    {"accuracy_on_repeats", "accuracy on repeats in points",
+     "interaction on repeats in points"},
 }};
 
 const MeasureWords& words_of(EffectMeasure measure) {
@@ -100,11 +94,11 @@ double harm_of(EffectMeasure measure, const AblationEffect& effect) {
 }
 
 std::string title_of(EffectMeasure measure) {
-  return say(words_of(measure).title);
+  return in_language(words_of(measure).title);
 }
 
 std::string interaction_title(EffectMeasure measure) {
-  return say(words_of(measure).interaction);
+  return in_language(words_of(measure).interaction);
 }
 
 std::string effect_text(EffectMeasure measure, const AblationEffect& effect) {

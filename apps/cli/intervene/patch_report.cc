@@ -53,9 +53,7 @@ std::string tokens_text(const PatchedText& text) {
     line += " " + shown(token);
   }
   if (text.cut != 0) {
-    line += say({" ({0} more token{1} cut off)",
-                 " (나머지 토큰 {0}개는 잘라 냈습니다)"},
-                text.cut, plural(text.cut));
+    line += say(" ({0} more token{1} cut off)", text.cut, plural(text.cut));
   }
   return line + "\n";
 }
@@ -86,51 +84,46 @@ std::string positions_text(const PatchReport& report, const Place& place) {
 std::string measure_text(const PatchReport& report) {
   const PatchEffects& effects = report.effects();
   return report.label
-             ? say({"log odds of {}: clean {:.3f}, corrupted {:.3f}\n",
-                    "{}의 로그 오즈: 원본 텍스트 {:.3f}, 변형 텍스트 {:.3f}\n"},
+             ? say("log odds of {}: clean {:.3f}, corrupted {:.3f}\n",
                    label_text(*report.label), effects.clean, effects.corrupted)
-             : say({"effect: how far the embedding moves towards that of the "
-                    "corrupted text (1 = all the way)\n",
-                    "효과: 임베딩이 변형 텍스트의 임베딩 쪽으로 움직인 "
-                    "정도(1 = 끝까지)\n"});
+             : say("effect: how far the embedding moves towards that of the "
+                   "corrupted text (1 = all the way)\n");
 }
 
 std::string head_text(const PatchReport& report) {
   std::string text =
-      say({"{}: each head gets its context from the corrupted text\n",
-           "{}: 각 헤드의 컨텍스트를 변형 텍스트에서 가져옵니다\n"},
+      say("{}: each head gets its context from the corrupted text\n",
           shown(report.model));
-  text += say({"clean:", "원본 텍스트:"}) + tokens_text(report.clean);
-  text += say({"corrupted:", "변형 텍스트:"}) + tokens_text(report.corrupted);
+  text += say("clean:") + tokens_text(report.clean);
+  text += say("corrupted:") + tokens_text(report.corrupted);
   text += measure_text(report);
   if (report.clean.tokens.size() != report.corrupted.tokens.size()) {
-    text += say({"The texts have {} and {} tokens, so single positions are "
-                 "not patched.\n",
-                 "토큰 수가 {}개와 {}개로 달라 위치별로는 바꾸지 않습니다.\n"},
-                report.clean.tokens.size(), report.corrupted.tokens.size());
+    text +=
+        say("The texts have {} and {} tokens, so single positions are "
+            "not patched.\n",
+            report.clean.tokens.size(), report.corrupted.tokens.size());
   } else if (report.too_long) {
-    text += say({"Single positions are not patched in texts of more than {} "
-                 "tokens; --approximate estimates them.\n",
-                 "토큰이 {}개보다 많은 텍스트는 위치별로 바꾸지 않습니다. "
-                 "--approximate로 근사할 수 있습니다.\n"},
-                kMostPatchedPositions);
+    text +=
+        say("Single positions are not patched in texts of more than {} "
+            "tokens; --approximate estimates them.\n",
+            kMostPatchedPositions);
   }
   return text + "\n";
 }
 
 std::vector<std::string> titles(const PatchReport& report) {
-  std::vector<std::string> titles = {say({"head", "헤드"})};
+  std::vector<std::string> titles = {say("head")};
   if (report.exact) {
-    titles.push_back(say({"effect", "효과"}));
+    titles.push_back(say("effect"));
   }
   if (report.approximate) {
-    titles.push_back(say({"by gradients", "그래디언트 근사"}));
+    titles.push_back(say("by gradients"));
   }
   if (report.label) {
-    titles.push_back(say({"share", "비율"}));
+    titles.push_back(say("share"));
   }
   if (!report.effects().positions.empty()) {
-    titles.push_back(say({"strongest positions", "효과가 큰 위치"}));
+    titles.push_back(say("strongest positions"));
   }
   return titles;
 }
@@ -207,14 +200,12 @@ std::string patch_table(const PatchReport& report, std::size_t top) {
   }
   std::string text = head_text(report) + aligned_columns(lines);
   if (all.size() > top) {
-    text += say({"{} more: --top, --json and --csv show them\n",
-                 "{}개 더 있음: --top, --json, --csv로 볼 수 있습니다\n"},
-                all.size() - top);
+    text +=
+        say("{} more: --top, --json and --csv show them\n", all.size() - top);
   }
   if (report.exact && report.approximate) {
     const double r = correlation(*report.exact, *report.approximate);
-    text += say({"correlation of exact and approximate effects: {}\n",
-                 "정확한 효과와 근사한 효과의 상관계수: {}\n"},
+    text += say("correlation of exact and approximate effects: {}\n",
                 std::isnan(r) ? "-" : fmt::format("{:.3f}", r));
   }
   return text;

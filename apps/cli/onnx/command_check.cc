@@ -100,7 +100,7 @@ void check_data(const OnnxModel& model, const std::string& folder,
   if (const OnnxOutput* worst = ran->worst()) {
     result.reason = worst->name + ": " + difference_text(*worst);
   } else if (ran->compared() < ran->outputs.size()) {
-    result.reason = say({"expected outputs are missing", "기대 출력이 없음"});
+    result.reason = say("expected outputs are missing");
   }
 }
 
@@ -115,7 +115,7 @@ CaseResult check_case(const std::filesystem::path& folder,
   }
   const auto sets = folders_in(folder.string());
   if (!sets || sets->empty()) {
-    result.reason = say({"test data are missing", "테스트 데이터가 없음"});
+    result.reason = say("test data are missing");
     return result;
   }
   for (const std::string& set : *sets) {
@@ -137,12 +137,12 @@ std::string table_of(const std::vector<CaseResult>& results,
   for (const CaseResult& each : results) {
     text += each.reason.empty()
                 ? fmt::format("{:<{}}  {}  {:.1e}\n", each.name, width,
-                              say({"passes", "통과"}), each.largest)
+                              say("passes"), each.largest)
                 : fmt::format("{:<{}}  {}  {}\n", each.name, width,
-                              say({"FAILS ", "실패"}), one_line(each.reason));
+                              say("FAILS "), one_line(each.reason));
   }
-  return text + say({"{} of {} cases pass\n", "사례 {1}개 중 {0}개 통과\n"},
-                    results.size() - failed, results.size());
+  return text +
+         say("{} of {} cases pass\n", results.size() - failed, results.size());
 }
 
 Json json_of(const std::vector<CaseResult>& results, std::size_t failed) {
@@ -184,10 +184,10 @@ Outcome run_check(const CheckFlags& flags, const Streams& streams) {
   if (failed == 0) {
     return {};
   }
-  return Failure{Exit::check_failed,
-                 Error(ErrorCode::bad_data,
-                       {.given = fmt::format("{} of {} cases fail", failed,
-                                             results.size())})};
+  return Failure{
+      Exit::check_failed,
+      Error(ErrorCode::bad_data,
+            {.given = message("{} of {} cases fail", failed, results.size())})};
 }
 
 void add_check_options(const Arguments& command, CheckFlags& flags) {

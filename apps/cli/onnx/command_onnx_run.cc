@@ -83,9 +83,9 @@ Outcome verdict(const OnnxResult& result) {
   }
   return Failure{Exit::check_failed,
                  Error(ErrorCode::bad_data,
-                       {.given = fmt::format("{} of {} outputs differ, most {}",
-                                             result.differing(),
-                                             result.compared(), worst->name)})};
+                       {.given = message("{} of {} outputs differ, most {}",
+                                         result.differing(), result.compared(),
+                                         worst->name)})};
 }
 
 Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {

@@ -18,14 +18,13 @@ std::string kind_text(const Array& array) {
 std::string line_of(const OnnxOutput& output) {
   const std::string kind = kind_text(output.array);
   if (!output.difference) {
-    return say({"{} {}", "{} {}"}, output.name, kind);
+    return say("{} {}", output.name, kind);
   }
   if (!output.difference->agrees()) {
     return fmt::format("{} {}: {}", output.name, kind, difference_text(output));
   }
-  return say({"{} {}: as expected, largest difference {:.3g}",
-              "{} {}: 기대값과 같음, 가장 큰 차이 {:.3g}"},
-             output.name, kind, output.difference->largest);
+  return say("{} {}: as expected, largest difference {:.3g}", output.name, kind,
+             output.difference->largest);
 }
 
 }  // namespace
@@ -33,16 +32,14 @@ std::string line_of(const OnnxOutput& output) {
 std::string difference_text(const OnnxOutput& output) {
   const ArrayDifference& found = *output.difference;
   if (!found.same_kind) {
-    return say({"is {}, expected {}", "{}, 기대한 것은 {}"},
-               kind_text(output.array), kind_text(*output.expected));
+    return say("is {}, expected {}", kind_text(output.array),
+               kind_text(*output.expected));
   }
-  return say({"{} of {} elements differ; the largest difference is {:.3g} at "
-              "({}): {:.9g}, expected {:.9g}",
-              "원소 {1}개 중 {0}개가 다릅니다. 가장 큰 차이는 ({3})에서 "
-              "{2:.3g}: {4:.9g}, 기대값 {5:.9g}"},
-             found.differing, found.elements, found.largest,
-             fmt::format("{}", fmt::join(found.at, ", ")), found.got,
-             found.want);
+  return say(
+      "{} of {} elements differ; the largest difference is {:.3g} at "
+      "({}): {:.9g}, expected {:.9g}",
+      found.differing, found.elements, found.largest,
+      fmt::format("{}", fmt::join(found.at, ", ")), found.got, found.want);
 }
 
 std::string onnx_text(const OnnxResult& result) {

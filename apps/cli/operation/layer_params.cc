@@ -37,9 +37,9 @@ Error in_options(const Error& error, const std::string& path) {
   if (error.code() == ErrorCode::invalid_argument) {
     return option_error(
         "--params " + path,
-        fmt::format("needs {} N: the file does not say how many heads the "
-                    "layer has",
-                    option));
+        message(
+            "needs {} N: the file does not say how many heads the layer has",
+            option));
   }
   return option_error(option, details.given, details.expected, error.code());
 }
@@ -54,7 +54,7 @@ Status check_scoring(const std::string& path, const MultiHeadAttention& layer,
   }
   if (wanted == "dot" && additive) {
     return option_error("--scoring", "is dot",
-                        fmt::format("additive: {} has a w_score.weight", path),
+                        message("additive: {} has a w_score.weight", path),
                         ErrorCode::bad_data);
   }
   return ok();

@@ -32,9 +32,9 @@ Status read_over_scores(const FileOption& file, const std::string& axes_text,
                         NamedAxes& axes, std::optional<Tensor<T, 1>>& place) {
   const std::string option(file.option);
   if (file.path.empty()) {
-    return axes_text.empty()
-               ? ok()
-               : Status(usage_error(fmt::format("{0}-axes needs {0}", option)));
+    return axes_text.empty() ? ok()
+                             : Status(usage_error(message("{}-axes needs {}",
+                                                          option, option)));
   }
   Result<Array> array = read_file_of(option, file.path);
   HEADWISE_TRY(array);
@@ -141,7 +141,7 @@ Status OperationInputs::read_t5_bias() {
        {std::pair(flags_.t5_max_distance.has_value(), "--t5-max-distance"),
         {flags_.t5_bidirectional, "--t5-bidirectional"}}) {
     if (given && flags_.t5_bias.empty()) {
-      return usage_error(fmt::format("{} needs --t5-bias", option));
+      return usage_error(message("{} needs --t5-bias", option));
     }
   }
   return read_tensor({"--t5-bias", flags_.t5_bias}, "(buckets, H)", true,
@@ -242,7 +242,7 @@ Status OperationInputs::check_dialect() const {
   }
   if (dialect_->mask_excludes_causal && !flags_.mask.empty() && flags_.causal) {
     return usage_error(
-        fmt::format("{} takes --mask or --causal, not both", dialect_->name));
+        message("{} takes --mask or --causal, not both", dialect_->name));
   }
   const bool scored = masked || flags_.causal || window_ || bias_ ||
                       key_lengths_ || key_lengths_of_queries_;
@@ -250,8 +250,8 @@ Status OperationInputs::check_dialect() const {
       scored) {
     return option_error(
         "--softcap", "is given",
-        fmt::format("neither masks nor a bias: {} caps the scores after them",
-                    dialect_->name),
+        message("neither masks nor a bias: {} caps the scores after them",
+                dialect_->name),
         ErrorCode::unsupported);
   }
   return ok();
@@ -292,11 +292,10 @@ Status OperationInputs::take(std::string_view option, DialectMask mask,
     return ok();
   }
   if (!flags_.bias.empty()) {
-    return option_error(
-        option, "is added to the scores",
-        fmt::format("one bias: with --dialect {} give --bias or {}",
-                    dialect_->name, option),
-        ErrorCode::unsupported);
+    return option_error(option, "is added to the scores",
+                        message("one bias: with --dialect {} give --bias or {}",
+                                dialect_->name, option),
+                        ErrorCode::unsupported);
   }
   if (bias_) {
     auto sum =

@@ -15,16 +15,17 @@
 
 namespace headwise::cli {
 
-Error bad_option(std::string_view option, const std::string& given,
-                 std::string_view expected) {
-  return option_error(option, "is " + given, std::string(expected));
+Error bad_option(std::string_view option, std::string_view given,
+                 Message expected) {
+  return option_error(option, message("is {}", given), std::move(expected));
 }
 
 Error wrong_rank(std::string_view option, const Array& array,
-                 std::string_view expected) {
-  return option_error(
-      option, fmt::format("has shape ({})", fmt::join(array.shape, ", ")),
-      std::string(expected), ErrorCode::shape_mismatch);
+                 Message expected) {
+  return option_error(option,
+                      message("has shape ({})",
+                              fmt::format("{}", fmt::join(array.shape, ", "))),
+                      std::move(expected), ErrorCode::shape_mismatch);
 }
 
 namespace {
@@ -98,8 +99,13 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
   details.operation.clear();
   const std::string_view option = shared_ids ? "--documents" : row->option;
   details.argument.replace(0, row->argument.size(), option);
-  if (begins(row->argument, details.expected)) {  // "offsets[1] = 3 or more"
-    details.expected.replace(0, row->argument.size(), option);
+  const Message& expected = details.expected;
+  if (expected.form() == "{} = {} or more") {  // "offsets[1] = 3 or more"
+    std::string place = expected.values()[0].text();
+    if (begins(row->argument, place)) {
+      place.replace(0, row->argument.size(), option);
+      details.expected = message(expected.form(), place, expected.values()[1]);
+    }
   }
   if (shared_ids && error.code() == ErrorCode::shape_mismatch) {
     details.hint = "--query-documents gives the queries other ids";

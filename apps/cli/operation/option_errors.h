@@ -12,12 +12,11 @@
 namespace headwise::cli {
 
 // invalid_argument.
-Error bad_option(std::string_view option, const std::string& given,
-                 std::string_view expected);
+Error bad_option(std::string_view option, std::string_view given,
+                 Message expected);
 
 // shape_mismatch, of the file that the option names.
-Error wrong_rank(std::string_view option, const Array& array,
-                 std::string_view expected);
+Error wrong_rank(std::string_view option, const Array& array, Message expected);
 
 // An error of the library about an argument, with the option that gave it:
 // `--key-lengths[0] is 7, expected 0 to Lkv = 6`.

@@ -20,7 +20,7 @@ Result<std::optional<QkNorm>> QkNormFlags::norm() const {
   if (kind.empty()) {
     return given().empty()
                ? Result<std::optional<QkNorm>>(std::optional<QkNorm>())
-               : usage_error(fmt::format("{} needs --qk-norm", given()));
+               : usage_error(message("{} needs --qk-norm", given()));
   }
   return std::optional(
       QkNorm{.kind = kind == "layer" ? NormKind::layer : NormKind::rms,

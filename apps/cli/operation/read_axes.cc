@@ -24,8 +24,7 @@ std::string read_axes(std::string_view name,
     text +=
         fmt::format(" {}={}", axes[axes.size() - shape.size() + n], shape[n]);
   }
-  return text + say({", layout {}\n", ", 축 순서 {}\n"},
-                    heads_first ? "bhld" : "blhd");
+  return text + say(", layout {}\n", heads_first ? "bhld" : "blhd");
 }
 
 }  // namespace headwise::cli

@@ -114,7 +114,7 @@ Status check_tables_alone(const RotaryFlags& flags) {
         {flags.dim.has_value(), "--rotary-dim"},
         {!flags.scaling.empty(), kScaling}}) {
     if (!flags.tables.empty() && given) {
-      return usage_error(fmt::format(
+      return usage_error(message(
           "{} cannot be used with --rotary-tables, which gives the angles",
           option));
     }
@@ -127,7 +127,7 @@ Status check_needed(const RotaryFlags& flags) {
        {std::pair(&flags.query_positions, "--query-positions"),
         {&flags.key_positions, "--key-positions"}}) {
     if (!path->empty() && flags.asked_for().empty()) {
-      return usage_error(fmt::format("{} needs --rotary-base", option));
+      return usage_error(message("{} needs --rotary-base", option));
     }
   }
   return ok();
@@ -194,8 +194,8 @@ Result<std::optional<Rotary>> RotaryInputs::rotary(std::size_t head_dim) const {
   if (made->rotary_dim() > head_dim) {
     return option_error(
         cos_ ? "--rotary-tables" : "--rotary-dim",
-        fmt::format("rotates {} features", made->rotary_dim()),
-        fmt::format("at most the head size, {}", head_dim),
+        message("rotates {} features", made->rotary_dim()),
+        message("at most the head size, {}", head_dim),
         cos_ ? ErrorCode::shape_mismatch : ErrorCode::invalid_argument);
   }
   return std::optional<Rotary>(*std::move(made));

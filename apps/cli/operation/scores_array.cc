@@ -48,15 +48,15 @@ Result<std::vector<Axis>> axes_of(const std::string& option,
     if (axes && axes->size() != array.shape.size()) {
       return wrong_rank(
           option, array,
-          fmt::format("one axis for each name in {}-axes {}", option, text));
+          message("one axis for each name in {}-axes {}", option, text));
     }
     return axes;
   }
   if (array.shape.size() != 4) {
     return wrong_rank(option, array,
-                      fmt::format("4 axes (B, H, Lq, Lkv), or {0}-axes to name "
-                                  "them, such as {0}-axes B,1,Lkv",
-                                  option));
+                      message("4 axes (B, H, Lq, Lkv), or {}-axes to name "
+                              "them, such as {}-axes B,1,Lkv",
+                              option, option));
   }
   std::vector<Axis> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {

@@ -18,8 +18,8 @@ Result<std::string> name_of_tensor(const SafetensorsFile& file,
   }
   if (!file.tensors().contains(name)) {
     return FileSubject{.operation = "open_safetensors", .file = path}.bad_data(
-        fmt::format("has {} tensors", file.tensors().size()),
-        fmt::format("one tensor, or one of them with the name {}", name));
+        message("has {} tensors", file.tensors().size()),
+        message("one tensor, or one of them with the name {}", name));
   }
   return name;
 }

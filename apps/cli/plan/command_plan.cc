@@ -37,12 +37,12 @@ constexpr double kGiga = 1e9;
 Status check(const PlanFlags& flags) {
   if (flags.kv_heads && flags.heads % *flags.kv_heads != 0) {
     return option_error(
-        "--num-heads", fmt::format("is {}", flags.heads),
-        fmt::format("a multiple of --kv-heads = {}", *flags.kv_heads));
+        "--num-heads", message("is {}", flags.heads),
+        message("a multiple of --kv-heads = {}", *flags.kv_heads));
   }
   if (flags.batch > kMostSequences) {
-    return option_error("--batch", fmt::format("is {}", flags.batch),
-                        fmt::format("a number from 1 to {}", kMostSequences));
+    return option_error("--batch", message("is {}", flags.batch),
+                        message("a number from 1 to {}", kMostSequences));
   }
   // The plan counts pairs of a query and a key.
   const std::uint64_t pairs = kMostPairs / flags.batch;
@@ -50,8 +50,8 @@ Status check(const PlanFlags& flags) {
       static_cast<std::size_t>(std::sqrt(static_cast<double>(pairs)));
   if (flags.length > longest) {
     return option_error(
-        "--length", fmt::format("is {}", flags.length),
-        fmt::format("at most {} with --batch {}", longest, flags.batch));
+        "--length", message("is {}", flags.length),
+        message("at most {} with --batch {}", longest, flags.batch));
   }
   return ok();
 }

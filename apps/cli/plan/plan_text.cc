@@ -6,7 +6,6 @@
 #include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "shell/translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -40,46 +39,37 @@ std::string table_text(const std::vector<Row>& rows, Side last) {
 
 std::string mask_text(const KeyBand& band) {
   if (band.left) {
-    return say({"window {},{}", "윈도우 {},{}"}, *band.left,
+    return say("window {},{}", *band.left,
                band.right ? std::to_string(*band.right) : "inf");
   }
-  return band.right ? *band.right == 0
-                          ? say({"causal", "인과 마스크"})
-                          : say({"window inf,{}", "윈도우 inf,{}"}, *band.right)
-                    : say({"no mask", "마스크 없음"});
+  return band.right ? *band.right == 0 ? say_in(language(), "plan", "causal")
+                                       : say("window inf,{}", *band.right)
+                    : say("no mask");
 }
 
 std::string call_text(const PlanReport& report) {
   const PlanFlags& flags = report.flags;
   const std::size_t kv_heads = report.request.kv_heads;
   const auto plural = [](std::size_t count) { return count == 1 ? "" : "s"; };
-  return say({"Call: {} sequence{} of {} token{}, {} query head{} and {} key "
-              "head{} of {} feature{}, {}, {}, {}\n",
-              "호출: 토큰 {2}개인 시퀀스 {0}개, 특징 {8}개인 쿼리 헤드 {4}개와 "
-              "키 헤드 {6}개, {10}, {11}, {12}\n"},
-             count_text(flags.batch), plural(flags.batch),
-             count_text(flags.length), plural(flags.length), flags.heads,
-             plural(flags.heads), kv_heads, plural(kv_heads), flags.head_dim,
-             plural(flags.head_dim), mask_text(report.request.band),
-             flags.dtype,
-             flags.backward ? say({"forward and backward", "순전파와 역전파"})
-                            : say({"forward", "순전파"}));
+  return say(
+      "Call: {} sequence{} of {} token{}, {} query head{} and {} key "
+      "head{} of {} feature{}, {}, {}, {}\n",
+      count_text(flags.batch), plural(flags.batch), count_text(flags.length),
+      plural(flags.length), flags.heads, plural(flags.heads), kv_heads,
+      plural(kv_heads), flags.head_dim, plural(flags.head_dim),
+      mask_text(report.request.band), flags.dtype,
+      flags.backward ? say("forward and backward") : say("forward"));
 }
 
 std::string division_text(const PlanReport& report) {
   const bool by_heads = report.plan.parallel == Parallel::heads;
   std::string text =
-      say({"Division: {} rank{}, {}{}\n", "분할: 랭크 {0}개, {2}{3}\n"},
-          report.flags.ranks, report.flags.ranks == 1 ? "" : "s",
-          by_heads ? say({"by heads", "헤드로 나눔"})
-                   : say({"by context", "컨텍스트로 나눔"}),
-          report.flags.parallel == "auto"
-              ? say({" (chosen by auto)", " (auto로 선택)"})
-              : "");
-  return text + say({"Rates: {:.12g} GFLOP/s per rank, {:.12g} GB/s per link, "
-                     "{:.12g} µs per message\n",
-                     "속도: 랭크마다 {:.12g} GFLOP/s, 링크마다 {:.12g} GB/s, "
-                     "메시지마다 {:.12g} µs\n"},
+      say("Division: {} rank{}, {}{}\n", report.flags.ranks,
+          report.flags.ranks == 1 ? "" : "s",
+          by_heads ? say_in(language(), "plan", "by heads") : say("by context"),
+          report.flags.parallel == "auto" ? say(" (chosen by auto)") : "");
+  return text + say("Rates: {:.12g} GFLOP/s per rank, {:.12g} GB/s per link, "
+                    "{:.12g} µs per message\n",
                     report.flags.rate, report.flags.bandwidth,
                     report.flags.latency);
 }
@@ -97,8 +87,7 @@ std::string pieces_text(const RankShare& share, bool of_batch) {
     text += (n == 0 ? "" : "; ") + piece_text(share.queries[n], of_batch);
   }
   if (share.queries.size() > kShownPieces) {
-    text += say({"; {} more", "; 외 {}개"},
-                count_text(share.queries.size() - kShownPieces));
+    text += say("; {} more", count_text(share.queries.size() - kShownPieces));
   }
   return text;
 }
@@ -125,12 +114,10 @@ double all_work(const Forecast& forecast) {
 std::string ranks_text(const PlanReport& report) {
   const bool by_heads = report.plan.parallel == Parallel::heads;
   const double all = all_work(report.main());
-  std::vector<Row> rows = {
-      {say({"Rank", "랭크"}),
-       by_heads ? say({"Heads", "헤드 수"}) : say({"Tokens", "토큰 수"}),
-       say({"Work", "작업량"}), say({"Memory", "메모리"}),
-       say({"Received", "수신"}),
-       by_heads ? say({"Range", "범위"}) : say({"Pieces", "조각"})}};
+  std::vector<Row> rows = {{say("Rank"),
+                            by_heads ? say("Heads") : say("Tokens"),
+                            say("Work"), say("Memory"), say("Received"),
+                            by_heads ? say("Range") : say("Pieces")}};
   for (std::size_t r = 0; r < report.plan.ranks.size(); ++r) {
     const RankShare& share = report.plan.ranks[r];
     const RankForecast& cost = report.main().ranks[r];
@@ -152,24 +139,19 @@ std::string idle_text(const PlanReport& report) {
     return "";
   }
   return say(
-      {"Warning: ranks without work: {} of {} ({})\n",
-       "경고: 할 일이 없는 랭크: {1}개 중 {0}개({2})\n"},
-      idle, report.plan.ranks.size(),
+      "Warning: ranks without work: {} of {} ({})\n", idle,
+      report.plan.ranks.size(),
       report.plan.parallel == Parallel::heads
-          ? say({"key heads: {}", "키 헤드 {}개"}, report.request.kv_heads)
-          : say({"sequences are cut at multiples of {} tokens",
-                 "시퀀스는 토큰 {}개의 배수에서 나뉩니다"},
-                kShardTokens));
+          ? say("key heads: {}", report.request.kv_heads)
+          : say("sequences are cut at multiples of {} tokens", kShardTokens));
 }
 
 std::string times_text(const PlanReport& report) {
   const Forecast& main = report.main();
   std::vector<Row> rows = {
-      {say({"Keys and values", "키와 밸류"}), say({"Time", "시간"}),
-       say({"Efficiency", "효율"}), say({"Memory", "메모리"}),
-       say({"Received", "수신"})},
-      {say({"all on one rank", "한 랭크에 전부"}),
-       seconds_text(main.one_rank_seconds), "100.0%",
+      {say("Keys and values"), say("Time"), say("Efficiency"), say("Memory"),
+       say("Received")},
+      {say("all on one rank"), seconds_text(main.one_rank_seconds), "100.0%",
        bytes_text(main.one_rank_memory), bytes_text(0)}};
   for (const auto& [name, forecast] : report.forecasts) {
     rows.push_back({in_language(name), seconds_text(forecast.seconds),
@@ -185,12 +167,10 @@ std::string times_text(const PlanReport& report) {
 std::string plan_text(const PlanReport& report) {
   return call_text(report) + division_text(report) + "\n" + ranks_text(report) +
          idle_text(report) +
-         say({"Imbalance: {:.1f}% (the largest work over the mean)\n\n",
-              "불균형: {:.1f}% (가장 큰 작업량과 평균의 차이)\n\n"},
+         say("Imbalance: {:.1f}% (the largest work over the mean)\n\n",
              100 * report.main().imbalance) +
          times_text(report) +
-         say({"Memory and Received: the largest value of any rank.\n",
-              "메모리와 수신: 모든 랭크 중 가장 큰 값입니다.\n"});
+         say("Memory and Received: the largest value of any rank.\n");
 }
 
 }  // namespace headwise::cli

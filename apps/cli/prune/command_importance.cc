@@ -117,8 +117,8 @@ Outcome take_steps(Communicator& group, SentenceImportance& run,
 
 // Of the classifier, or how far embeddings move.
 std::string loss_name(const ImportanceFile& file) {
-  return file.loss == "classification" ? say({"classification", "분류"})
-                                       : say({"embedding", "임베딩"});
+  return file.loss == "classification" ? say("classification")
+                                       : say("embedding");
 }
 
 // The others look at attention weights, or at nothing.
@@ -132,10 +132,9 @@ Result<std::string> scores_picture(const ImportanceFile& file) {
       .title = file.method,
       .subtitle =
           uses_loss(file)
-              ? say({"{} loss of {} example{}", "예제 {1}개의 {0} 손실"},
-                    loss_name(file), file.examples, plural(file.examples))
-              : say({"{} example{}", "예제 {}개"}, file.examples,
-                    plural(file.examples)),
+              ? say("{} loss of {} example{}", loss_name(file), file.examples,
+                    plural(file.examples))
+              : say("{} example{}", file.examples, plural(file.examples)),
       .language = language()};
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     auto& layer = picture.scores.emplace_back(file.num_heads, kPrunedHead);
@@ -149,22 +148,18 @@ Result<std::string> scores_picture(const ImportanceFile& file) {
 std::string measured_text(const ImportanceFile& file) {
   const std::size_t heads = file.importance.order.size();
   return uses_loss(file)
-             ? say({"{} of {} heads, {} loss of {} example{} of at most {} "
-                    "tokens\n",
-                    "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {5}개)의 {2} "
-                    "손실\n"},
+             ? say("{} of {} heads, {} loss of {} example{} of at most {} "
+                   "tokens\n",
                    file.method, heads, loss_name(file), file.examples,
                    plural(file.examples), file.max_tokens)
-             : say({"{} of {} heads, {} example{} of at most {} tokens\n",
-                    "헤드 {1}개의 {0}: 예제 {2}개(최대 토큰 {4}개)\n"},
+             : say("{} of {} heads, {} example{} of at most {} tokens\n",
                    file.method, heads, file.examples, plural(file.examples),
                    file.max_tokens);
 }
 
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
   return measured_text(file) + table_of(file) +
-         say({"{}: scores, for\n", "{}: 점수. 이어서 실행할 명령:\n"},
-             shown(flags.out)) +
+         say("{}: scores, for\n", shown(flags.out)) +
          fmt::format(
              "  headwise prune --model {} --scores {} --remove 40% "
              "--out DIR\n",

@@ -74,7 +74,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   auto found = most_heads_within(
       *drop, order, accuracy, [&](std::size_t count, double measured) {
         if (progress) {
-          bar.set_note(say({"accuracy={:.3f}", "정확도={:.3f}"}, measured));
+          bar.set_note(say("accuracy={:.3f}", measured));
           progress(count, order.size());
         }
       });

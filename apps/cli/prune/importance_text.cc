@@ -31,7 +31,7 @@ std::string score_text(double score) { return fmt::format("{:.3g}", score); }
 std::string table_of(const ImportanceFile& file) {
   constexpr std::size_t kWidth = 9;
   const auto& scores = file.importance.scores;
-  std::vector<std::vector<std::string>> lines = {{say({"layer", "레이어"})}};
+  std::vector<std::vector<std::string>> lines = {{say("layer")}};
   const std::size_t layer_width = columns_of(lines[0][0]);
   for (std::size_t h = 0; h < file.num_heads; ++h) {
     lines[0].push_back(fmt::format("{:>{}}", fmt::format("h{}", h), kWidth));
@@ -51,11 +51,9 @@ std::string table_of(const ImportanceFile& file) {
   const auto& order = file.importance.order;
   const auto named =
       static_cast<std::ptrdiff_t>(std::min(kNamed, order.size()));
-  text += say({"least important (removed first):{}\n",
-               "중요도가 가장 낮은 헤드(먼저 제거):{}\n"},
+  text += say("least important (removed first):{}\n",
               names_of(order.begin(), order.begin() + named));
-  text += say({"most important (removed last):{}\n",
-               "중요도가 가장 높은 헤드(나중에 제거):{}\n"},
+  text += say("most important (removed last):{}\n",
               names_of(order.end() - named, order.end()));
   return text;
 }

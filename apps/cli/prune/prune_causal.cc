@@ -35,7 +35,7 @@ Status check_flags(const PruneFlags& flags) {
         std::pair(flags.correct, "--correct")}) {
     if (given) {
       return usage_error(
-          fmt::format("{} cannot be used with a causal model", option));
+          message("{} cannot be used with a causal model", option));
     }
   }
   return ok();
@@ -124,15 +124,12 @@ Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
   const std::string accuracy =
       texts->empty()
           ? ""
-          : say({"accuracy on repeated words  {:.3f} before, {:.3f} after\n",
-                 "반복된 단어의 정확도  이전 {:.3f}, 이후 {:.3f}\n"},
+          : say("accuracy on repeated words  {:.3f} before, {:.3f} after\n",
                 before->accuracy, after->accuracy);
-  return print(
-      streams.out,
-      say({"{}: {} of {} heads kept; per layer {}\n",
-           "{0}: 헤드 {2}개 중 {1}개 유지; 레이어별 {3}\n"},
-          shown(flags.out), after->heads, before->heads, fmt::join(kept, " ")) +
-          accuracy);
+  return print(streams.out,
+               say("{}: {} of {} heads kept; per layer {}\n", shown(flags.out),
+                   after->heads, before->heads, fmt::join(kept, " ")) +
+                   accuracy);
 }
 
 }  // namespace headwise::cli

@@ -40,13 +40,12 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
   if (flags.keep) {
     return *flags.keep <= total
                ? Result<std::size_t>(total - *flags.keep)
-               : bad_option(
-                     "--keep", std::to_string(*flags.keep),
-                     fmt::format("at most {}, the number of heads", total));
+               : bad_option("--keep", std::to_string(*flags.keep),
+                            message("at most {}, the number of heads", total));
   }
   const auto amount = amount_of(flags.remove);
-  const std::string expected = fmt::format(
-      "a number of heads from 0 to {}, or a share such as 40%", total);
+  const Message expected =
+      message("a number of heads from 0 to {}, or a share such as 40%", total);
   if (!amount) {
     return bad_option("--remove", flags.remove, expected);
   }

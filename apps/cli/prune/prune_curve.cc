@@ -19,12 +19,11 @@ using Row = std::vector<std::string>;
 Row row_of(const CurvePoint& first, const CurvePoint& point) {
   const AccuracyChange by = change_between(first.by_score, point.by_score);
   Row row = {std::to_string(point.removed), accuracy_text(point.by_score),
-             say({"{:+.1f} ({:+.1f} to {:+.1f})", "{:+.1f} ({:+.1f}~{:+.1f})"},
-                 100 * by.change, 100 * by.low, 100 * by.high)};
+             say("{:+.1f} ({:+.1f} to {:+.1f})", 100 * by.change, 100 * by.low,
+                 100 * by.high)};
   if (!point.random.empty()) {
     const MeanWithInterval mean = mean_of(point.random);
-    row.push_back(say({"{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
-                       "{:.1f}% ({:.1f}~{:.1f}), {:.1f}~{:.1f}"},
+    row.push_back(say("{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
                       100 * mean.mean, 100 * mean.low, 100 * mean.high,
                       100 * *std::ranges::min_element(point.random),
                       100 * *std::ranges::max_element(point.random)));
@@ -62,21 +61,18 @@ Result<std::vector<CurvePoint>> measure_curve(const PruneJob& job) {
 
 std::string curve_text(const PruneJob& job,
                        const std::vector<CurvePoint>& curve) {
-  std::vector<Row> rows = {{say({"removed", "제거"}),
-                            say({"accuracy", "정확도"}),
-                            say({"change in points", "변화(%p)"})}};
+  std::vector<Row> rows = {
+      {say("removed"), say("accuracy"), say("change in points")}};
   if (job.flags().random != 0) {
     rows.front().push_back(
-        say({"mean over random orders ({}), then lowest to highest",
-             "무작위 순서 {}개의 평균, 그리고 최저와 최고"},
+        say("mean over random orders ({}), then lowest to highest",
             job.flags().random));
   }
   for (const CurvePoint& point : curve) {
     rows.push_back(row_of(curve.front(), point));
   }
   return table_text(std::move(rows)) +
-         say({"{}: accuracy curve\n", "{}: 정확도 곡선\n"},
-             shown(job.flags().curve));
+         say("{}: accuracy curve\n", shown(job.flags().curve));
 }
 
 std::string curve_json(const PruneJob& job,
@@ -99,17 +95,12 @@ Result<std::string> curve_picture(const PruneJob& job,
                                   const std::vector<CurvePoint>& curve) {
   constexpr double kPercent = 100;
   AccuracyCurve picture{
-      .title =
-          say({"Accuracy as heads are removed", "헤드 제거에 따른 정확도"}),
-      .subtitle =
-          say({"{} texts", "텍스트 {}개"}, curve.front().by_score.right.size()),
-      .series = {.name = say({"lowest {} first", "{} 점수가 낮은 헤드부터"},
-                             job.scores().method),
-                 .range = say({"95% confidence interval", "95% 신뢰 구간"})},
-      .random = {.name = say({"{} random orders", "무작위 순서 {}개"},
-                             job.flags().random),
-                 .range = say({"95% confidence interval of the mean",
-                               "평균의 95% 신뢰 구간"})},
+      .title = say("Accuracy as heads are removed"),
+      .subtitle = say("{} texts", curve.front().by_score.right.size()),
+      .series = {.name = say("lowest {} first", job.scores().method),
+                 .range = say("95% confidence interval")},
+      .random = {.name = say("{} random orders", job.flags().random),
+                 .range = say("95% confidence interval of the mean")},
       .language = language()};
   for (const CurvePoint& point : curve) {
     const auto [low, high] = point.by_score.interval();

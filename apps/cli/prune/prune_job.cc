@@ -86,10 +86,11 @@ Status check_prune_options(const PruneFlags& flags) {
   }
   if (flags.data.empty() &&
       (!flags.curve.empty() || !flags.max_drop.empty() || flags.correct)) {
-    return usage_error(fmt::format("{} needs --data FILE",
-                                   !flags.curve.empty()      ? "--curve"
-                                   : !flags.max_drop.empty() ? "--max-drop"
-                                                             : "--correct"));
+    return usage_error(message("{} needs {}",
+                               !flags.curve.empty()      ? "--curve"
+                               : !flags.max_drop.empty() ? "--max-drop"
+                                                         : "--correct",
+                               "--data FILE"));
   }
   return ok();
 }
@@ -116,9 +117,9 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   job.digest_ = *std::move(digest);
   const std::optional<Error> why_not = job.why_no_accuracy();
   if (why_not && (!flags.curve.empty() || !flags.max_drop.empty())) {
-    return usage_error(fmt::format(
-        "{} needs an accuracy, but {}",
-        flags.curve.empty() ? "--max-drop" : "--curve", why_not->message()));
+    return usage_error(message("{} needs an accuracy, but {}",
+                               flags.curve.empty() ? "--max-drop" : "--curve",
+                               why_not->what()));
   }
   if (!why_not) {
     const auto targets = targets_of(*job.text_, job.model_.probe->labels());

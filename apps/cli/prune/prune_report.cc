@@ -24,23 +24,18 @@ bool has_accuracy(const PruneReport& report) {
 std::string accuracy_line(const PruneReport& report) {
   if (report.cosine) {
     return say(
-        {"accuracy    not measured: {}; mean cosine similarity to the "
-         "whole model's embeddings: {:.4f}\n",
-         "정확도      측정하지 않음: {}; 원래 모델 임베딩과의 평균 코사인 "
-         "유사도: {:.4f}\n"},
+        "accuracy    not measured: {}; mean cosine similarity to the "
+        "whole model's embeddings: {:.4f}\n",
         error_text(*report.why_no_accuracy), *report.cosine);
   }
   if (!has_accuracy(report)) {
-    return say(
-        {"accuracy    not measured: {}\n", "정확도      측정하지 않음: {}\n"},
-        error_text(*report.why_no_accuracy));
+    return say("accuracy    not measured: {}\n",
+               error_text(*report.why_no_accuracy));
   }
   const AccuracyChange by = change_between(*report.before, *report.after);
   return say(
-      {"accuracy    {} before, {} after, on {} texts: {:+.1f} points ({:+.1f} "
-       "to {:+.1f})\n",
-       "정확도      이전 {}, 이후 {}, 텍스트 {}개: {:+.1f}%p "
-       "({:+.1f}~{:+.1f})\n"},
+      "accuracy    {} before, {} after, on {} texts: {:+.1f} points ({:+.1f} "
+      "to {:+.1f})\n",
       accuracy_text(*report.before), accuracy_text(*report.after),
       report.after->right.size(), 100 * by.change, 100 * by.low, 100 * by.high);
 }
@@ -53,28 +48,23 @@ std::string ratio_text(double ratio) {
 }
 
 std::string time_line(std::string_view name, const BeforeAndAfter& time) {
-  return say({"{:<12}{:.2f} ms before, {:.2f} ms after: {} of the time{}\n",
-              "{:<12}이전 {:.2f} ms, 이후 {:.2f} ms: 시간 {}배{}\n"},
+  return say("{:<12}{:.2f} ms before, {:.2f} ms after: {} of the time{}\n",
              name, 1e3 * time.before, 1e3 * time.after,
              ratio_text(time.ratio()),
-             time.ratio() < kWon ? "" : say({", no gain", ", 이득 없음"}));
+             time.ratio() < kWon ? "" : say(", no gain"));
 }
 
 // transformers reads one number of heads for all layers.
 std::string export_line(const PruneReport& report) {
   if (report.full_size) {
     return say(
-        {"export      full size: removed heads are zeros, and "
-         "transformers loads the folder\n",
-         "저장 형식   원래 크기: 제거된 헤드는 0이며, transformers에서 "
-         "불러올 수 있습니다\n"});
+        "export      full size: removed heads are zeros, and "
+        "transformers loads the folder\n");
   }
   return report.sizes.heads_after == report.sizes.heads_before
              ? ""
-             : say({"export      pruned; for transformers use --export "
-                    "full-size\n",
-                    "저장 형식   pruned(제거된 헤드 제외). transformers에서 "
-                    "불러오려면 --export full-size로 저장하세요\n"});
+             : say("export      pruned; for transformers use --export "
+                   "full-size\n");
 }
 
 Json json_of(const Answers& answers) {
@@ -96,27 +86,21 @@ Json json_of(const BeforeAndAfter& time) {
 std::string text_of(const PruneReport& report) {
   const auto& [heads_before, heads_after, bytes_before, bytes_after] =
       report.sizes;
-  return say({"{}: {} of {} heads kept, by {}{}; per layer {}\n",
-              "{0}: 헤드 {2}개 중 {1}개 유지, 기준 {3}{4}; 레이어별 {5}\n"},
+  return say("{}: {} of {} heads kept, by {}{}; per layer {}\n",
              shown(report.out), heads_after, heads_before, shown(report.method),
-             report.corrected ? say({", outputs corrected by least squares",
-                                     ", 최소제곱법으로 출력 보정"})
+             report.corrected ? say(", outputs corrected by least squares")
                               : "",
              fmt::join(report.kept, " ")) +
          export_line(report) + accuracy_line(report) +
-         say({"size        {:.1f} MB before, {:.1f} MB after\n",
-              "크기        이전 {:.1f} MB, 이후 {:.1f} MB\n"},
+         say("size        {:.1f} MB before, {:.1f} MB after\n",
              megabytes(bytes_before), megabytes(bytes_after)) +
-         time_line(say({"attention", "어텐션"}), report.times.attention) +
-         time_line(say({"whole model", "모델 전체"}), report.times.model) +
-         say({"(medians of {} alternating rounds, {} sequences of {} "
-              "tokens{})\n",
-              "(번갈아 측정한 {0}회의 중앙값, 토큰 {2}개짜리 시퀀스 "
-              "{1}개{3})\n"},
+         time_line(say("attention"), report.times.attention) +
+         time_line(say("whole model"), report.times.model) +
+         say("(medians of {} alternating rounds, {} sequences of {} "
+             "tokens{})\n",
              report.times.rounds, report.times.sequences, report.times.tokens,
              has_accuracy(report)
-                 ? say({"; 95% confidence intervals in brackets",
-                        "; 괄호 안은 95% 신뢰 구간"})
+                 ? say("; 95% confidence intervals in brackets")
                  : "");
 }
 

@@ -36,8 +36,8 @@ Outcome check_served(const RunFlags& flags) {
   }};
   for (const Row& row : rows) {
     if (row.given) {
-      return usage(fmt::format("{} cannot be used with --cache: {}", row.option,
-                               row.why));
+      return usage(message("{} cannot be used with --cache: {}", row.option,
+                           Message(row.why)));
     }
   }
   return {};
@@ -53,7 +53,7 @@ Outcome check_page_size(const CacheFlags& cache) {
   const std::size_t size = *cache.page_size;
   return size == 16 || size == 32 || size % 64 == 0
              ? Outcome()
-             : usage("--page-size", fmt::format("is {}", size),
+             : usage("--page-size", message("is {}", size),
                      "16, 32 or a multiple of 64");
 }
 

@@ -59,9 +59,8 @@ Status check_same_tokens(const AttentionShape& shape) {
     const SequencePlace place = shape.sequence(b);
     if (place.Lq != place.Lkv) {
       return option_error(
-          "--query", fmt::format("has {} queries", place.Lq),
-          fmt::format("{}, one for each key, with --cache and --params",
-                      place.Lkv),
+          "--query", message("has {} queries", place.Lq),
+          message("{}, one for each key, with --cache and --params", place.Lkv),
           ErrorCode::shape_mismatch);
     }
   }

@@ -21,17 +21,16 @@ Status check_positions(const AttentionOptions& options,
     const SequencePlace place = shape.sequence(b);
     if (place.Lq > place.Lkv) {
       return option_error(
-          "--query", fmt::format("has {} queries", place.Lq),
-          fmt::format("at most {} with --cache, one for each key", place.Lkv),
+          "--query", message("has {} queries", place.Lq),
+          message("at most {} with --cache, one for each key", place.Lkv),
           ErrorCode::shape_mismatch);
     }
     const std::int64_t start = options.query_start.of(b, shape);
     const auto before = static_cast<std::int64_t>(place.Lkv - place.Lq);
     if (start != before) {
       return option_error(
-          "--query-start", fmt::format("is {}", start),
-          fmt::format("{} with --cache: the last query is at the last key",
-                      before),
+          "--query-start", message("is {}", start),
+          message("{} with --cache: the last query is at the last key", before),
           ErrorCode::out_of_range);
     }
   }

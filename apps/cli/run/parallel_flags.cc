@@ -37,9 +37,9 @@ Outcome check_cache(const RunFlags& flags) {
   for (const Row& row : rows) {
     if (row.given) {
       return usage(
-          fmt::format("{} cannot be used with --cache and --parallel: a shared "
-                      "cache gives the output alone",
-                      row.option));
+          message("{} cannot be used with --cache and --parallel: a shared "
+                  "cache gives the output alone",
+                  row.option));
     }
   }
   return {};
@@ -54,7 +54,7 @@ Outcome check_context(const RunFlags& flags) {
   }};
   for (const Row& row : by_heads) {
     if (row.given) {
-      return usage(fmt::format(
+      return usage(message(
           "{} cannot be used with --parallel context; use --parallel heads",
           row.option));
     }

@@ -29,8 +29,8 @@ Result<Tensor<float, 4>> read_past(const FileOption& file, const Beside& other,
   HEADWISE_TRY(array);
   if (array->dtype != other.array.dtype) {
     return option_error(
-        file.option, fmt::format("holds {} elements", name_of(array->dtype)),
-        fmt::format("{}, as {} has", name_of(other.array.dtype), other.option),
+        file.option, message("holds {} elements", name_of(array->dtype)),
+        message("{}, as {} has", name_of(other.array.dtype), other.option),
         ErrorCode::bad_data);
   }
   const std::vector<std::size_t> given = array->shape;
@@ -46,11 +46,12 @@ Result<Tensor<float, 4>> read_past(const FileOption& file, const Beside& other,
     const std::string axes = flags.heads_first()
                                  ? fmt::format("Hkv, P, {}", other.size)
                                  : fmt::format("P, Hkv, {}", other.size);
-    return option_error(file.option,
-                        fmt::format("has shape ({})", fmt::join(given, ", ")),
-                        fmt::format("({}{}), for P tokens the shape of {}",
-                                    batched ? "B, " : "", axes, other.option),
-                        ErrorCode::shape_mismatch);
+    return option_error(
+        file.option,
+        message("has shape {}", fmt::format("({})", fmt::join(given, ", "))),
+        message("({}), for P tokens the shape of {}",
+                fmt::format("{}{}", batched ? "B, " : "", axes), other.option),
+        ErrorCode::shape_mismatch);
   }
   auto tensor = tensor_of<float, 4>(file, *array);
   HEADWISE_TRY(tensor);
@@ -93,9 +94,8 @@ Outcome PastInputs::check_flags(const RunFlags& flags) {
     return usage("--past-key needs --present-dir");
   }
   if (flags.is_layer() && !flags.present_dir.empty()) {
-    return usage(fmt::format("{} and {} cannot be used together",
-                             past ? "--past-key" : "--present-dir",
-                             "--params"));
+    return usage(message("{} and {} cannot be used together",
+                         past ? "--past-key" : "--present-dir", "--params"));
   }
   if (past && flags.ragged()) {
     return usage("--past-key and --offsets cannot be used together");
@@ -122,8 +122,8 @@ Result<PastInputs> PastInputs::read(const RunFlags& flags,
   const std::size_t axis = flags.heads_first() ? 2 : 1;
   if (key->extent(axis) != value->extent(axis)) {
     return option_error("--past-value",
-                        fmt::format("has {} tokens", value->extent(axis)),
-                        fmt::format("{}, as --past-key has", key->extent(axis)),
+                        message("has {} tokens", value->extent(axis)),
+                        message("{}, as --past-key has", key->extent(axis)),
                         ErrorCode::shape_mismatch);
   }
   past.given_ = true;

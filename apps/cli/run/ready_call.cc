@@ -49,8 +49,8 @@ Result<Rotation> rotation_of(const RotaryInputs& inputs,
   if (rotation.rotary->positions() < spec.shape.Lkv) {
     return option_error(
         "--rotary-tables",
-        fmt::format("has {} positions", rotation.rotary->positions()),
-        fmt::format("at least {}", spec.shape.Lkv), ErrorCode::out_of_range);
+        message("has {} positions", rotation.rotary->positions()),
+        message("at least {}", spec.shape.Lkv), ErrorCode::out_of_range);
   }
   auto of_keys = positions_from(tensors.B, tensors.Lkv, past.length());
   HEADWISE_TRY(of_keys);

@@ -24,13 +24,13 @@ Outcome check_layer_flags(const RunFlags& flags) {
   for (const std::string& given :
        {flags.layer.given(), flags.qk_norm.given()}) {
     if (!flags.is_layer() && !given.empty()) {
-      return usage(given + " needs --params");
+      return usage(message("{} needs --params", given));
     }
   }
   if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
     return usage(
-        "--num-kv-heads", fmt::format("is {}", *flags.num_kv_heads),
-        fmt::format("a divisor of --num-heads, which is {}", *flags.num_heads));
+        "--num-kv-heads", message("is {}", *flags.num_kv_heads),
+        message("a divisor of --num-heads, which is {}", *flags.num_heads));
   }
   if (flags.is_layer() && !flags.layout.empty()) {
     return usage(

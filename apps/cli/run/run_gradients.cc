@@ -23,9 +23,10 @@ Status check_shape_of(std::string_view option,
              ? ok()
              : Status(option_error(
                    option,
-                   fmt::format("has shape ({})", fmt::join(given, ", ")),
-                   fmt::format("that of {}, ({})", of,
-                               fmt::join(expected, ", ")),
+                   message("has shape ({})",
+                           fmt::format("{}", fmt::join(given, ", "))),
+                   message("that of {}, ({})", Message(of),
+                           fmt::format("{}", fmt::join(expected, ", "))),
                    ErrorCode::shape_mismatch));
 }
 

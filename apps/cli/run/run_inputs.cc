@@ -42,7 +42,7 @@ std::vector<std::size_t> given_shape(const InputArrays& arrays,
 // `axes` names those after B, `expected` has it.
 Status check(const InputArrays& arrays, std::string_view name,
              const Array& array, std::vector<std::size_t> expected,
-             std::string_view axes, std::string hint = {}) {
+             std::string_view axes, Message hint = {}) {
   if (array.shape == expected) {
     return ok();
   }
@@ -53,7 +53,8 @@ Status check(const InputArrays& arrays, std::string_view name,
   return Error{
       ErrorCode::shape_mismatch,
       {.argument = std::string(name),
-       .given = fmt::format("has shape ({})", fmt::join(given, ", ")),
+       .given =
+           message("has shape {}", fmt::format("({})", fmt::join(given, ", "))),
        .expected = fmt::format("({}{}) = ({})", arrays.batched ? "B, " : "",
                                axes, fmt::join(expected, ", ")),
        .hint = std::move(hint)}};
@@ -138,16 +139,16 @@ Status check_heads(const RunFlags& flags, const InputArrays& arrays,
     if (array->shape[3] == 0) {
       return option_error(
           name,
-          fmt::format("has shape ({})",
-                      fmt::join(given_shape(arrays, *array), ", ")),
-          fmt::format("{} of at least 1", size), ErrorCode::shape_mismatch);
+          message("has shape {}",
+                  fmt::format("({})",
+                              fmt::join(given_shape(arrays, *array), ", "))),
+          message("{} of at least 1", size), ErrorCode::shape_mismatch);
     }
   }
   if (key[heads] == 0 || query[heads] % key[heads] != 0) {
-    return option_error(
-        "--query", fmt::format("has {} heads", query[heads]),
-        fmt::format("a multiple of the {} of --key", key[heads]),
-        ErrorCode::shape_mismatch);
+    return option_error("--query", message("has {} heads", query[heads]),
+                        message("a multiple of the {} of --key", key[heads]),
+                        ErrorCode::shape_mismatch);
   }
   return ok();
 }
@@ -168,10 +169,10 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
       return Error{
           ErrorCode::shape_mismatch,
           {.argument = name,
-           .given =
-               fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
-           .expected = fmt::format(
-               "{}, the same for --query, --key and --value", axes_of(flags)),
+           .given = message("has shape {}",
+                            fmt::format("({})", fmt::join(array->shape, ", "))),
+           .expected = message("{}, the same for --query, --key and --value",
+                               Message(axes_of(flags))),
            .hint = flags.ragged() ? "tensors of --offsets have no batch axis"
                                   : ""}};
     }

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "headwise/words/language.h"
 #include "help_text.h"
 #include "outcome.h"
 #include "parse_errors.h"
@@ -39,7 +40,12 @@ void add_language(CLI::App& app) {
       "--lang", [](const std::string&) {},
       "language of help and messages (default: from LC_ALL, LC_MESSAGES or "
       "LANG)");
-  option->type_name("en|ko")->check(validator_of(option, one_of({"en", "ko"})));
+  std::vector<std::string> codes;
+  for (const Language& language : languages()) {
+    codes.emplace_back(language.code());
+  }
+  option->type_name(fmt::format("{}", fmt::join(codes, "|")))
+      ->check(validator_of(option, one_of(std::move(codes))));
 }
 
 }  // namespace
@@ -220,9 +226,9 @@ Error Program::unknown(const std::string& name) const {
   const auto left_out = left_out_.find(name);
   return left_out == left_out_.end()
              ? unknown_command_error(*app_, name)
-             : usage_error(fmt::format("{} is not in this build: it needs "
-                                       "headwise::{}",
-                                       name, left_out->second));
+             : usage_error(
+                   message("{} is not in this build: it needs headwise::{}",
+                           name, left_out->second));
 }
 
 Program::Parsed Program::answer_help_command() const {

@@ -33,11 +33,10 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-Error unexpected(const std::string& text, std::string_view expected,
-                 std::string hint = {}) {
+Error unexpected(const std::string& text, Message expected, Message hint = {}) {
   return {ErrorCode::invalid_argument,
-          {.given = "is " + (text.empty() ? "empty" : text),
-           .expected = std::string(expected),
+          {.given = text.empty() ? Message("is empty") : message("is {}", text),
+           .expected = std::move(expected),
            .hint = std::move(hint)}};
 }
 
@@ -90,8 +89,9 @@ Check one_of(std::vector<std::string> names) {
     if (std::ranges::find(names, text) != names.end()) {
       return ok();
     }
-    return unexpected(text, fmt::format("one of {}", fmt::join(names, ", ")),
-                      did_you_mean(closest(text, names)));
+    return unexpected(
+        text, message("one of {}", fmt::format("{}", fmt::join(names, ", "))),
+        did_you_mean(closest(text, names)));
   };
 }
 
@@ -125,8 +125,8 @@ std::string closest(std::string_view given,
   return best;
 }
 
-std::string did_you_mean(const std::string& name) {
-  return name.empty() ? "" : fmt::format("did you mean {}?", name);
+Message did_you_mean(const std::string& name) {
+  return name.empty() ? "" : message("did you mean {}?", name);
 }
 
 }  // namespace headwise::cli

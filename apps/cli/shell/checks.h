@@ -35,6 +35,6 @@ std::optional<std::size_t> number_in(std::string_view text);
 std::string closest(std::string_view given,
                     const std::vector<std::string>& candidates);
 // A hint: "did you mean NAME?", or "" when there is none.
-std::string did_you_mean(const std::string& name);
+Message did_you_mean(const std::string& name);
 
 }  // namespace headwise::cli

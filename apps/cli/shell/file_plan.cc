@@ -23,6 +23,15 @@ std::string named(std::string_view option, const std::string& given,
                         : fmt::format("{} {}", option, given);
 }
 
+// "--out ./o.npy"; of "the journal of --out" a message.
+Message option_words(std::string_view option, std::string_view path = {}) {
+  const std::size_t of = option.rfind(' ') + 1;  // 0: an option alone
+  const std::string rest =
+      fmt::format("{}{}{}", option.substr(of), path.empty() ? "" : " ", path);
+  return of == 0 ? Message::verbatim(rest)
+                 : message(std::string(option.substr(0, of)) + "{}", rest);
+}
+
 // Of a folder that may have to be made.
 int why_not_made(const FilePlace& folder, bool parents) {
   if (folder.error != 0 || folder.is_folder()) {
@@ -130,7 +139,7 @@ Outcome FilePlan::print_summary(const Streams& streams,
 std::string FilePlan::written_text() const {
   std::string text;
   for (const Entry& output : outputs_) {
-    text += say({"{}: written\n", "{}: 저장함\n"}, shown(output.given));
+    text += say("{}: written\n", shown(output.given));
   }
   return text;
 }
@@ -168,17 +177,16 @@ Outcome FilePlan::check_printed() const {
     for (const Entry& output : outputs_) {
       if (is_standard_output(output.place)) {
         return usage(fmt::format("{} {}", output.option, output.given),
-                     fmt::format("is standard output, to which {} prints",
-                                 printed.option),
+                     message("is standard output, to which {} prints",
+                             Message(printed.option)),
                      "a file");
       }
     }
     for (const Entry& input : inputs_) {
       if (are_one_file(printed.place, input.place)) {
-        return usage(
-            "standard output",
-            fmt::format("is what {} {} reads", input.option, input.given),
-            "another file");
+        return usage("standard output",
+                     message("is what {} {} reads", input.option, input.given),
+                     "another file");
       }
     }
   }
@@ -191,13 +199,15 @@ Outcome FilePlan::check_outputs() const {
       const Entry& a = outputs_[m];
       const Entry& b = outputs_[n];
       if (are_one_file(a.place, b.place)) {
-        return usage("",
-                     a.given == b.given
-                         ? fmt::format("{} and {} name one file, {}", a.option,
-                                       b.option, a.given)
-                         : fmt::format("{} {} and {} {} name one file",
-                                       a.option, a.given, b.option, b.given),
-                     "different ones");
+        return usage(
+            "",
+            a.given == b.given
+                ? message("{} and {} name one file, {}", option_words(a.option),
+                          option_words(b.option), a.given)
+                : message("{} and {} name one file",
+                          option_words(a.option, a.given),
+                          option_words(b.option, b.given)),
+            "different ones");
       }
     }
   }
@@ -208,19 +218,18 @@ Outcome FilePlan::check_inputs() const {
   for (const Entry& output : outputs_) {
     for (const Entry& input : inputs_) {
       if (are_one_file(output.place, input.place)) {
-        return usage(
-            output.option,
-            fmt::format("is {}, which {} reads", output.given,
-                        named(input.option, input.given, output.given)),
-            "another file");
+        return usage(output.option,
+                     message("is {}, which {} reads", output.given,
+                             named(input.option, input.given, output.given)),
+                     "another file");
       }
     }
     for (const Entry& source : sources_) {
       const std::string& path = output.place.own_path;
       if (lies_in(path, source.place.path) && may_be_model_file(path)) {
         return usage(output.option,
-                     fmt::format("is {}, which would be a file of {} {}",
-                                 output.given, source.option, source.given),
+                     message("is {}, which would be a file of {} {}",
+                             output.given, source.option, source.given),
                      "one outside");
       }
     }
@@ -232,16 +241,17 @@ Outcome FilePlan::check_inputs() const {
 // lie in what it reads.
 Outcome FilePlan::check_replaced(const Entry& folder) const {
   const std::string& path = folder.place.path;
-  const auto expected = [&](std::string what) {
-    return usage(folder.option, "is " + folder.given, std::move(what));
+  const auto expected = [&](Message what) {
+    return usage(folder.option, message("is {}", folder.given),
+                 std::move(what));
   };
   for (const Entry& source : sources_) {
     if (are_one_file(folder.place, source.place)) {
-      return expected(fmt::format("another folder than {}'s", source.option));
+      return expected(message("another folder than {}'s", source.option));
     }
     if (lies_in(path, source.place.path)) {
       return expected(
-          fmt::format("a folder outside {} {}", source.option, source.given));
+          message("a folder outside {} {}", source.option, source.given));
     }
   }
   for (const auto* const entries : {&sources_, &inputs_, &outputs_}) {
@@ -249,9 +259,8 @@ Outcome FilePlan::check_replaced(const Entry& folder) const {
       if (entry.option != folder.option &&
           (lies_in(entry.place.path, path) ||
            lies_in(entry.place.own_path, path))) {
-        return expected(
-            fmt::format("a folder without {} {}, for it is replaced",
-                        entry.option, entry.given));
+        return expected(message("a folder without {} {}, for it is replaced",
+                                entry.option, entry.given));
       }
     }
   }
@@ -269,8 +278,8 @@ Outcome FilePlan::check_folders() const {
   for (const Entry& folder : folders_) {
     for (const Entry& source : sources_) {
       if (are_one_file(folder.place, source.place)) {
-        return usage(folder.option, "is " + folder.given,
-                     fmt::format("another folder than {}'s", source.option));
+        return usage(folder.option, message("is {}", folder.given),
+                     message("another folder than {}'s", source.option));
       }
     }
   }
@@ -317,9 +326,9 @@ Outcome FilePlan::check_pictures() const {
                            ? path.ends_with(".svg") || path.ends_with(".png")
                            : path.ends_with(ending);
     if (!known && !device) {
-      return usage(option, "is " + path,
+      return usage(option, message("is {}", path),
                    ending.empty() ? "a name that ends in .svg or .png"
-                                  : "a name that ends in " + ending);
+                                  : message("a name that ends in {}", ending));
     }
   }
   return {};

@@ -10,7 +10,6 @@
 
 #include "say.h"
 #include "terminal_text.h"
-#include "translation.h"
 
 namespace headwise::cli {
 namespace {
@@ -166,10 +165,8 @@ class HelpText : public CLI::Formatter {
       }
     }
     if (!all && !advanced_.empty()) {
-      text += say({"\n{} more option{}: {} --help-all\n",
-                   "\n옵션 {0}개 더 보기: {2} --help-all\n"},
-                  advanced_.size(), advanced_.size() == 1 ? "" : "s",
-                  full_name(*app));
+      text += say("\n{} more option{}: {} --help-all\n", advanced_.size(),
+                  advanced_.size() == 1 ? "" : "s", full_name(*app));
     }
     return text;
   }

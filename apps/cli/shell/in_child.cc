@@ -18,11 +18,11 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// The code, then texts with a NUL between them.
+// The code, then the operation and the messages with a NUL between them.
 std::string message_of(const Error& error) {
   const ErrorDetails& is = error.details();
-  return static_cast<char>(error.code()) + is.operation + '\0' + is.given +
-         '\0' + is.expected;
+  return static_cast<char>(error.code()) + is.operation + '\0' +
+         is.given.packed() + '\0' + is.expected.packed();
 }
 
 Error error_of(std::span<const std::byte> bytes) {
@@ -30,10 +30,14 @@ Error error_of(std::span<const std::byte> bytes) {
                             bytes.size());
   const std::size_t given = message.find('\0', 1) + 1;
   const std::size_t expected = message.find('\0', given) + 1;
+  const auto unpacked = [&](std::size_t from, std::size_t to) {
+    return Message::unpacked(message.substr(from, to - from))
+        .value_or(Message());
+  };
   return {static_cast<ErrorCode>(message[0]),
           {.operation = message.substr(1, given - 2),
-           .given = message.substr(given, expected - given - 1),
-           .expected = message.substr(expected)}};
+           .given = unpacked(given, expected - 1),
+           .expected = unpacked(expected, message.size())}};
 }
 
 // Its exit code says what is in the file: 0 a result, 1 an error. Runs nothing

@@ -9,12 +9,6 @@ namespace {
 
 Language language_of_run = Language::en;
 
-std::optional<Language> language_named(std::string_view name) {
-  return name == "ko"   ? std::optional(Language::ko)
-         : name == "en" ? std::optional(Language::en)
-                        : std::nullopt;
-}
-
 }  // namespace
 
 Language language() { return language_of_run; }
@@ -27,9 +21,9 @@ Language language_of(const std::vector<std::string>& arguments) {
   for (std::size_t n = 0; n < arguments.size() && arguments[n] != "--"; ++n) {
     const std::string_view argument = arguments[n];
     if (argument == kOption && n + 1 < arguments.size()) {
-      given = language_named(arguments[n + 1]);
+      given = Language::named(arguments[n + 1]);
     } else if (argument.starts_with("--lang=")) {
-      given = language_named(argument.substr(kOption.size() + 1));
+      given = Language::named(argument.substr(kOption.size() + 1));
     }
   }
   return given.value_or(language_of_environment());
@@ -41,9 +35,8 @@ Language language_of_environment() {
     if (value != nullptr && *value != '\0') {
       // "ko", "ko_KR.UTF-8"; "kok" is Konkani.
       const std::string_view locale(value);
-      return locale.substr(0, locale.find_first_of("_.@")) == "ko"
-                 ? Language::ko
-                 : Language::en;
+      return Language::named(locale.substr(0, locale.find_first_of("_.@")))
+          .value_or(Language::en);
     }
   }
   return Language::en;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 
 namespace headwise::cli {
 

@@ -138,8 +138,8 @@ Result<OnnxData> OnnxData::read(const std::string& path,
     HEADWISE_TRY(found);
     if (!*found) {
       return option_error(
-          "--data", fmt::format("has no input {}, which is {}", i, port.name),
-          fmt::format("input_{}.pb or .npy, or a .npz file with it", i));
+          "--data", message("has no input {}, which is {}", i, port.name),
+          message("input_{}.pb or .npy, or a .npz file with it", i));
     }
     data.inputs.push_back(**std::move(found));
   }

@@ -17,15 +17,15 @@ bool is_usage(const Error& error) {
 
 }  // namespace
 
-Error option_error(std::string_view option, std::string given,
-                   std::string expected, ErrorCode code) {
+Error option_error(std::string_view option, Message given, Message expected,
+                   ErrorCode code) {
   return {code,
           {.argument = std::string(option),
            .given = std::move(given),
            .expected = std::move(expected)}};
 }
 
-Error usage_error(std::string clause) {
+Error usage_error(Message clause) {
   return {ErrorCode::invalid_argument, {.given = std::move(clause)}};
 }
 
@@ -43,12 +43,11 @@ Failure failure_of(const Error& error) {
   return {exit, error};
 }
 
-Failure usage(std::string clause) {
+Failure usage(Message clause) {
   return failure_of(usage_error(std::move(clause)));
 }
 
-Failure usage(std::string_view option, std::string given,
-              std::string expected) {
+Failure usage(std::string_view option, Message given, Message expected) {
   return failure_of(
       option_error(option, std::move(given), std::move(expected)));
 }

@@ -25,12 +25,12 @@ struct Failure {
   Error error;
 };
 // An error about a typed option: `--softcap is 0, expected a number above 0`.
-Error option_error(std::string_view option, std::string given,
-                   std::string expected = {},
+Error option_error(std::string_view option, Message given,
+                   Message expected = {},
                    ErrorCode code = ErrorCode::invalid_argument);
 // An error about how options go together, which a clause says by itself:
 // `--head needs --svg, --png or --json`.
-Error usage_error(std::string clause);
+Error usage_error(Message clause);
 // What the system says of a file or of an option's value: `about` without its
 // `given`, and an errno.
 Error system_error(ErrorDetails about, int number);
@@ -38,8 +38,8 @@ Error system_error(ErrorDetails about, int number);
 // The only place where an error gets its exit code.
 Failure failure_of(const Error& error);
 // Those of usage_error() and of option_error().
-Failure usage(std::string clause);
-Failure usage(std::string_view option, std::string given, std::string expected);
+Failure usage(Message clause);
+Failure usage(std::string_view option, Message given, Message expected);
 // An error about a file that was to be written, without the name of the
 // function.
 Failure failure_to_write(const Error& error);

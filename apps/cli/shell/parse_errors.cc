@@ -61,14 +61,14 @@ Error mismatch_error(const CLI::App& command, const std::string& what) {
   if (option != nullptr && option->get_expected_min() > 1) {
     const std::size_t count = option->count();
     return option_error(
-        name, count == 1 ? "has 1 value" : fmt::format("has {} values", count),
-        fmt::format("{} values: {}", option->get_expected_min(),
-                    option->get_type_name()));
+        name, count == 1 ? "has 1 value" : message("has {} values", count),
+        message("{} values: {}", option->get_expected_min(),
+                option->get_type_name()));
   }
   return option_error(name, "was given more than once", "once");
 }
 
-Error with_hint(const Error& error, std::string hint) {
+Error with_hint(const Error& error, Message hint) {
   ErrorDetails details = error.details();
   details.hint = std::move(hint);
   return {error.code(), std::move(details)};
@@ -100,7 +100,7 @@ std::string renamed(std::string_view name,
 
 Error unknown_option(std::string_view name,
                      const std::vector<std::string>& known) {
-  return with_hint(usage_error(fmt::format("unknown option {}", name)),
+  return with_hint(usage_error(message("unknown option {}", name)),
                    did_you_mean(renamed(name, known)));
 }
 
@@ -109,7 +109,7 @@ Error extras_error(const CLI::App& command) {
   const std::string first = extras.empty() ? "" : extras.front();
   return first.starts_with('-')
              ? unknown_option(first, {})
-             : usage_error(fmt::format("unexpected argument \"{}\"", first));
+             : usage_error(message("unexpected argument \"{}\"", first));
 }
 
 // The first argument behind a --lang; null where there is none.
@@ -142,9 +142,9 @@ const std::string* unknown_command(const CLI::App& app,
 }
 
 Error unknown_command_error(const CLI::App& app, const std::string& name) {
-  return with_hint(usage_error(fmt::format("unknown command {}",
-                                           name.empty() ? "\"\"" : name)),
-                   did_you_mean(meant_command(name, command_names(app))));
+  return with_hint(
+      usage_error(message("unknown command {}", name.empty() ? "\"\"" : name)),
+      did_you_mean(meant_command(name, command_names(app))));
 }
 
 void refuse(Error error) { throw Refused(std::move(error)); }

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "say.h"
 #include "shell/ranks/rank_job.h"
 #include "terminal_text.h"
-#include "translation.h"
 
 namespace headwise::cli {
 namespace {

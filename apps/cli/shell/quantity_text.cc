@@ -37,7 +37,7 @@ std::string bytes_text(double bytes) {
     bytes /= kStep;
     ++unit;
   }
-  return unit == 0 ? say({"{:.0f} bytes", "{:.0f}바이트"}, bytes)
+  return unit == 0 ? say("{:.0f} bytes", bytes)
                    : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 

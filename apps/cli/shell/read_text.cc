@@ -47,7 +47,7 @@ Result<std::string> read_text(std::string_view what, const std::string& path,
   }
   if (text.size() > most) {
     return FileSubject{std::string(what), name_of_text(path)}.bad_data(
-        fmt::format("is longer than {} bytes, the most that is read", most));
+        message("is longer than {} bytes, the most that is read", most));
   }
   return failed ? Result<std::string>(failure) : std::move(text);
 }

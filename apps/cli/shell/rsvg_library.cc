@@ -11,22 +11,21 @@ namespace {
 // The number is that of the interface, of the headers included here.
 constexpr const char* kFile = "librsvg-2.so.2";
 
-std::string reason() {
+Message reason() {
   const char* text = dlerror();
   return text != nullptr ? text : "not found";
 }
 
-Error missing(const std::string& reason) {
+Error missing(const Message& reason) {
   // What dlopen() says where the library is there.
-  if (reason.find("Cannot allocate memory") != std::string::npos ||
-      reason.find("failed to map segment") != std::string::npos) {
+  if (reason.text().find("Cannot allocate memory") != std::string::npos ||
+      reason.text().find("failed to map segment") != std::string::npos) {
     return ErrorCode::out_of_memory;
   }
-  return {
-      ErrorCode::unsupported,
-      {.given =
-           "a picture in pixels needs librsvg (Debian's package librsvg2-2): " +
-           reason}};
+  return {ErrorCode::unsupported,
+          {.given = message("a picture in pixels needs librsvg (Debian's "
+                            "package librsvg2-2): {}",
+                            reason)}};
 }
 
 Result<RsvgLibrary> load() {
@@ -35,7 +34,7 @@ Result<RsvgLibrary> load() {
     return missing(reason());
   }
   RsvgLibrary rsvg{};
-  std::string problem;
+  Message problem;
   // In the library or in those that it needs.
   const auto get = [&](const char* name, auto& function) {
     void* address = dlsym(file, name);

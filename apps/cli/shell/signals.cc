@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "headwise/interop/signal_handlers.h"
+#include "headwise/words/translation.h"
 #include "language.h"
 #include "outcome.h"
 
@@ -22,10 +23,6 @@ void say_at_once(std::string_view text) {
     }
     text.remove_prefix(static_cast<std::size_t>(count));
   }
-}
-
-void say_at_once(std::string_view english, std::string_view korean) {
-  say_at_once(language() == Language::ko ? korean : english);
 }
 
 void raise_again(int signal) {
@@ -46,8 +43,7 @@ void end_by_short_file(int signal, siginfo_t* about, void* /*context*/) {
   }
   say_at_once("headwise: ");
   say_at_once(path);
-  say_at_once(" became shorter while it was read\n",
-              ": 읽는 동안 파일이 짧아졌습니다\n");
+  say_at_once(translated(language(), " became shorter while it was read\n"));
   remove_unfinished_files();
   ::_exit(static_cast<int>(Exit::bad_input));
 }
@@ -69,7 +65,7 @@ void handle_signals() {
 }
 
 void end_out_of_memory() noexcept {
-  say_at_once("headwise: out of memory\n", "headwise: 메모리가 부족합니다\n");
+  say_at_once(translated(language(), "headwise: out of memory\n"));
   ::_exit(static_cast<int>(Exit::out_of_resources));
 }
 

@@ -79,11 +79,13 @@ Result<Size> size_of(const RsvgLibrary& rsvg, RsvgHandle* picture,
     return Error{
         ErrorCode::out_of_range,
         {.operation = "svg_to_png",
-         .given = fmt::format("the picture has {:.0f} x {:.0f} pixels",
-                              size.width, size.height),
-         .expected = too_long
-                         ? fmt::format("at most {} a side", kLongestSide)
-                         : fmt::format("at most {:.0f} in all", kMostPixels)}};
+         .given = message("the picture has {} x {} pixels",
+                          fmt::format("{:.0f}", size.width),
+                          fmt::format("{:.0f}", size.height)),
+         .expected = too_long ? message("at most {} a side",
+                                        fmt::format("{}", kLongestSide))
+                              : message("at most {} in all",
+                                        fmt::format("{:.0f}", kMostPixels))}};
   }
   return size;
 }
@@ -138,7 +140,7 @@ Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
     return Error{ErrorCode::invalid_argument,
                  {.operation = "svg_to_png",
                   .argument = "zoom",
-                  .given = fmt::format("is {}", zoom),
+                  .given = message("is {}", fmt::format("{}", zoom)),
                   .expected = "a number above 0"}};
   }
   return in_child([&] { return draw_png(svg, zoom); });

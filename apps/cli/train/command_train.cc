@@ -64,14 +64,13 @@ Outcome misplaced_option(const Flags& flags) {
     const bool of_all = is_one_of(
         name, {"--batch", "--epochs", "--learning-rate", "--seed", "--resume"});
     if (of_task && flags.has_model()) {
-      return usage(fmt::format("{} cannot be used with --model", name));
+      return usage(message("{} cannot be used with --model", name));
     }
     if (of_model && !flags.has_model()) {
-      return usage(name + " needs --model DIR");
+      return usage(message("{} needs --model DIR", name));
     }
     if (of_all && flags.has_model() && !flags.model.trains_all()) {
-      return usage(
-          fmt::format("{} needs --train all when --model is used", name));
+      return usage(message("{} needs --train all when --model is used", name));
     }
   }
   return {};

@@ -67,21 +67,15 @@ std::string report_text(const TaskFlags& flags, const InductionRun& run,
   const std::string view =
       fmt::format("headwise view --model {} --open {}", shell_word(flags.out),
                   shell_word(first_text));
-  return say({"{}: texts of 8 to 16 different words, each text followed by "
-              "itself.\n\n"
-              "After {} steps ({}), on texts not trained on:\n"
-              "  accuracy on the repeated words  {:.3f}\n\n"
-              "To find the induction head, and to see the heads of a text:\n"
-              "  {}\n  {}\n",
-              "{}: 서로 다른 단어 8~16개를 늘어놓고 한 번 더 반복한 "
-              "텍스트.\n\n"
-              "{}스텝({}) 뒤, 학습에 쓰지 않은 텍스트에서:\n"
-              "  반복된 단어의 정확도  {:.3f}\n\n"
-              "인덕션 헤드를 찾고, 텍스트 하나에서 헤드를 보려면:\n"
-              "  {}\n  {}\n"},
-             kInductionTask, run.steps(),
-             training_time(seconds, run.settings().arithmetic), accuracy, find,
-             view);
+  return say(
+      "{}: texts of 8 to 16 different words, each text followed by "
+      "itself.\n\n"
+      "After {} steps ({}), on texts not trained on:\n"
+      "  accuracy on the repeated words  {:.3f}\n\n"
+      "To find the induction head, and to see the heads of a text:\n"
+      "  {}\n  {}\n",
+      kInductionTask, run.steps(),
+      training_time(seconds, run.settings().arithmetic), accuracy, find, view);
 }
 
 Outcome finish_induction(const TaskFlags& flags, const InductionRun& run,

@@ -30,7 +30,7 @@ Outcome check_regular_files(const std::string& folder,
     if (place.status && !S_ISREG(place.status->st_mode)) {
       return usage(
           "--out",
-          fmt::format("is {}, whose {} is not a regular file", folder, name),
+          message("is {}, whose {} is not a regular file", folder, name),
           "another folder");
     }
   }

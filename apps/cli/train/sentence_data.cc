@@ -33,8 +33,8 @@ Result<SentenceData> read_sentence_data(const SentenceFlags& flags) {
   data.labels = distinct_labels(data.text);
   if (data.labels.size() < 2) {
     return FileSubject{"--data", data.text.file}.bad_data(
-        fmt::format("has the label {} in every line",
-                    label_text(data.labels.front())),
+        message("has the label {} in every line",
+                label_text(data.labels.front())),
         "at least two different ones");
   }
   if (flags.test.empty()) {

@@ -251,7 +251,7 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
   while (run.steps() < run.total_steps()) {
     HEADWISE_TRY(of_all_ranks(run.step(executor_)));
     if (progress) {
-      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
+      bar.set_note(say("loss={:.3f}", run.losses().back()));
       progress(run.steps(), run.total_steps());
     }
     if (run.steps() % kStepsPerCheckpoint == 0 ||
@@ -347,9 +347,8 @@ Outcome wrong_values(const SentenceFlags& flags) {
     return usage("--data and --test are both standard input");
   }
   if (flags.max_tokens && *flags.max_tokens < kFewestTokens) {
-    return usage(
-        "--max-tokens", fmt::format("is {}", *flags.max_tokens),
-        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
+    return usage("--max-tokens", message("is {}", *flags.max_tokens),
+                 message("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   return {};
 }

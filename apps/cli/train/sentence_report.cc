@@ -38,46 +38,38 @@ std::string training_text(const SentenceFlags& flags,
                           const SentenceReport& report) {
   const std::string time = training_time(report.seconds, report.arithmetic);
   if (!flags.trains_all()) {
-    return say({"Trained the classifier on their embeddings: {} steps ({}); "
-                "encoder unchanged.\n",
-                "임베딩으로 분류기를 학습했습니다: {}스텝({}). 인코더는 "
-                "그대로입니다.\n"},
-               report.steps, time);
+    return say(
+        "Trained the classifier on their embeddings: {} steps ({}); "
+        "encoder unchanged.\n",
+        report.steps, time);
   }
   return say(
-      {"Trained encoder and classifier: {} steps ({}); loss of each epoch: "
-       "{:.4f}\n",
-       "인코더와 분류기를 학습했습니다: {}스텝({}). 에포크별 손실: {:.4f}\n"},
+      "Trained encoder and classifier: {} steps ({}); loss of each epoch: "
+      "{:.4f}\n",
       report.steps, time, fmt::join(report.epoch_losses, " "));
 }
 
 std::string cut_text(const SentenceReport& report) {
   return report.cut == 0 ? ""
-                         : say({", {} of them cut to {} tokens",
-                                ", 그중 {}개는 토큰 {}개로 자름"},
-                               report.cut, report.max_tokens);
+                         : say(", {} of them cut to {} tokens", report.cut,
+                               report.max_tokens);
 }
 
 std::string measured_text(const SentenceFlags& flags,
                           const SentenceData& data) {
   return data.test
-             ? say({"On the {} text{} of {}:\n", "{2}의 텍스트 {0}개에서:\n"},
-                   data.test->texts.size(), plural(data.test->texts.size()),
-                   shown(flags.test == "-"
-                             ? say({"standard input", "표준 입력"})
-                             : flags.test))
-             : say({"On the training data only, which says little about other "
-                    "texts (--test FILE):\n",
-                    "학습 데이터로만 측정했으므로 다른 텍스트에 대해서는 알기 "
-                    "어렵습니다(--test FILE):\n"});
+             ? say("On the {} text{} of {}:\n", data.test->texts.size(),
+                   plural(data.test->texts.size()),
+                   shown(flags.test == "-" ? say("standard input")
+                                           : flags.test))
+             : say("On the training data only, which says little about other "
+                   "texts (--test FILE):\n");
 }
 
 // What `before` is the accuracy of.
 std::string baseline_text(const SentenceFlags& flags) {
-  return flags.trains_all()
-             ? say({"classifier only, encoder unchanged",
-                    "인코더는 그대로 두고 분류기만 학습"})
-             : say({"always the most common label", "항상 가장 흔한 레이블"});
+  return flags.trains_all() ? say("classifier only, encoder unchanged")
+                            : say("always the most common label");
 }
 
 }  // namespace
@@ -113,25 +105,18 @@ std::string json_of(const SentenceFlags& flags, const SentenceData& data,
 std::string text_of(const SentenceFlags& flags, const SentenceData& data,
                     const SentenceReport& report) {
   const AccuracyChange change = change_between(report.before, report.after);
-  return say({"{} text{} of {} labels ({}){}.\n",
-              "텍스트 {0}개, 레이블 {2}개({3}){4}.\n"},
-             data.text.texts.size(), plural(data.text.texts.size()),
-             data.labels.size(), labels_text(data.labels), cut_text(report)) +
+  return say("{} text{} of {} labels ({}){}.\n", data.text.texts.size(),
+             plural(data.text.texts.size()), data.labels.size(),
+             labels_text(data.labels), cut_text(report)) +
          training_text(flags, report) + "\n" + measured_text(flags, data) +
-         say({"  before  accuracy {}: {}\n"
-              "  after   accuracy {}\n"
-              "  change  {:+.1f} points ({:+.1f} to {:+.1f})\n"
-              "95% confidence interval in brackets.\n\n",
-              "  이전  정확도 {}: {}\n"
-              "  이후  정확도 {}\n"
-              "  변화  {:+.1f}%p ({:+.1f}~{:+.1f})\n"
-              "괄호 안은 95% 신뢰 구간입니다.\n\n"},
+         say("  before  accuracy {}: {}\n"
+             "  after   accuracy {}\n"
+             "  change  {:+.1f} points ({:+.1f} to {:+.1f})\n"
+             "95% confidence interval in brackets.\n\n",
              accuracy_text(report.before), baseline_text(flags),
              accuracy_text(report.after), 100 * change.change, 100 * change.low,
              100 * change.high) +
-         say({"{} is a model folder with the classifier. To use it:\n  {}\n",
-              "{}에 분류기를 포함한 모델 폴더를 저장했습니다. 사용하려면:\n"
-              "  {}\n"},
+         say("{} is a model folder with the classifier. To use it:\n  {}\n",
              shown(flags.out), classify_command(flags, report.arithmetic));
 }
 

@@ -24,13 +24,11 @@ double largest(const std::vector<double>& a, const std::vector<double>& b) {
   return top;
 }
 
-std::string step_word() { return say({"step", "스텝"}); }
+std::string step_word() { return say("step"); }
 
-std::string attention_word() { return say({"attention", "어텐션"}); }
+std::string attention_word() { return say("attention"); }
 
-std::string uniform_words() {
-  return say({"uniform attention weights", "균등 어텐션 가중치"});
-}
+std::string uniform_words() { return say("uniform attention weights"); }
 
 }  // namespace
 
@@ -40,11 +38,9 @@ TaskCurve curve_of(const TaskRun& run) {
 
 Result<std::string> curve_svg(const TaskCurve& curve) {
   return loss_curve_svg(
-      {.title = say({"Loss of task {} over {} steps", "과제 {}의 손실, {}스텝"},
-                    curve.task, curve.losses.size()),
-       .heading =
-           say({"{}: cross-entropy of each batch", "{}: 배치별 교차 엔트로피"},
-               curve.task),
+      {.title = say("Loss of task {} over {} steps", curve.task,
+                    curve.losses.size()),
+       .heading = say("{}: cross-entropy of each batch", curve.task),
        .steps = step_word(),
        .model = {attention_word(), curve.losses},
        .baseline = {uniform_words(), curve.uniform_losses}});
@@ -69,8 +65,8 @@ std::string curve_text(const TaskCurve& curve, std::size_t columns) {
   };
   plot(uniform, 'o');
   plot(model, '*');
-  std::string text = say({"loss: * {}, o {}\n", "손실: * {}, o {}\n"},
-                         attention_word(), uniform_words());
+  std::string text =
+      say("loss: * {}, o {}\n", attention_word(), uniform_words());
   for (std::size_t row = 0; row < kRows; ++row) {
     const bool labelled = row == 0 || row == kRows - 1;
     const std::string label = labelled
@@ -79,7 +75,7 @@ std::string curve_text(const TaskCurve& curve, std::size_t columns) {
     const std::size_t end = rows[row].find_last_not_of(' ') + 1;
     text += label + "|" + rows[row].substr(0, end) + "\n";
   }
-  const std::string steps = say({"step {}", "{}스텝"}, curve.losses.size());
+  const std::string steps = say("step {}", curve.losses.size());
   const std::size_t taken = columns_of(steps) + 1;
   const std::size_t gap = model.size() > taken ? model.size() - taken : 1;
   return text + std::string(kLabel + 1, ' ') + "0" + std::string(gap, ' ') +

@@ -35,8 +35,8 @@ Status check_steps(std::size_t steps, std::uint64_t done,
   return done < steps || (done == steps && !has_results)
              ? ok()
              : Status(option_error(
-                   "--steps", fmt::format("is {}", steps),
-                   fmt::format("more than the {} that {} has", done, path)));
+                   "--steps", message("is {}", steps),
+                   message("more than the {} that {} has", done, path)));
 }
 
 std::vector<std::string> task_result_files() {
@@ -71,8 +71,8 @@ Outcome check_earlier_result(const TaskFlags& flags,
     }
     if (place.status) {
       return usage("--out",
-                   fmt::format("is {}, which holds the {} of an earlier run",
-                               flags.out, name),
+                   message("is {}, which holds the {} of an earlier run",
+                           flags.out, name),
                    "another folder, --resume to continue that run, or --force "
                    "to replace it");
     }

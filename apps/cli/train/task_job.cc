@@ -58,35 +58,28 @@ std::string heads_text(const TaskWords& words, const Report& report) {
   const std::vector<double>& shares = report.score.on_answer;
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   if (sum > kLearned * static_cast<double>(shares.size())) {
-    return say({"The heads divide the questions among them: {}, in one head or "
-                "another.\n"
-                "To see what each head attends to:\n  {}\n",
-                "헤드들이 질문을 나누어 맡습니다. 어느 헤드에서는 {}.\n"
-                "헤드마다 어디에 주목하는지 보려면:\n  {}\n"},
-               say(words.pattern), report.explain);
+    return say(
+        "The heads divide the questions among them: {}, in one head or "
+        "another.\n"
+        "To see what each head attends to:\n  {}\n",
+        in_language(words.pattern), report.explain);
   }
-  return say({"To see what each head attends to (in a trained model, {}):\n"
-              "  {}\n",
-              "헤드마다 어디에 주목하는지 보려면(학습이 끝난 모델에서는 {}):\n"
-              "  {}\n"},
-             say(words.pattern), report.explain);
+  return say(
+      "To see what each head attends to (in a trained model, {}):\n"
+      "  {}\n",
+      in_language(words.pattern), report.explain);
 }
 
 std::string text_of(const TaskRun& run, const Report& report) {
   const TaskScore& score = report.score;
   const TaskWords& words = words_of(run.settings().task);
-  return say({"{}: {}.\n\n{}\n"
-              "After {} steps ({}), on sequences not trained on:\n"
-              "  attention                  accuracy {:.3f}, loss {:.3f}\n"
-              "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
-              "Attention weight on the key that holds the answer, per head: "
-              "{:.2f}\n",
-              "{}: {}.\n\n{}\n"
-              "{}스텝({}) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
-              "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
-              "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
-              "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"},
-             name_of(run.settings().task), say(words.about),
+  return say("{}: {}.\n\n{}\n"
+             "After {} steps ({}), on sequences not trained on:\n"
+             "  attention                  accuracy {:.3f}, loss {:.3f}\n"
+             "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
+             "Attention weight on the key that holds the answer, per head: "
+             "{:.2f}\n",
+             name_of(run.settings().task), in_language(words.about),
              curve_text(curve_of(run), kColumns), run.steps(),
              training_time(report.seconds, run.settings().arithmetic),
              score.accuracy, score.loss, report.uniform.accuracy,

@@ -1,4 +1,4 @@
-// What `headwise train` says about each task, in both languages.
+// What `headwise train` says about each task.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace headwise::cli {
 
 struct TaskWords {
-  Sentence<> about;    // one line
-  Sentence<> pattern;  // what a head does that has learned the task
+  std::string_view about;    // one line
+  std::string_view pattern;  // what a head does that has learned the task
 };
 
 const TaskWords& words_of(Task task);

@@ -94,7 +94,7 @@ Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
       HEADWISE_TRY(run.step(executor));
     }
     if (progress) {
-      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
+      bar.set_note(say("loss={:.3f}", run.losses().back()));
       progress(run.steps(), steps);
     }
     if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {

@@ -5,7 +5,7 @@
 namespace headwise::cli {
 
 std::string training_time(double seconds, Arithmetic arithmetic) {
-  return say({"{:.1f} s{}", "{:.1f}초{}"}, seconds,
+  return say("{:.1f} s{}", seconds,
              arithmetic == Arithmetic::bf16 ? ", bf16" : "");
 }
 

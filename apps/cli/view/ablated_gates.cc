@@ -51,10 +51,10 @@ Status check_seen(const TextModel& model, const std::vector<HeadId>& heads,
       layers.back() + 1 == model.shape().num_layers) {
     return ok();
   }
-  return usage_error(fmt::format(
-      "--ablate has {}.{}, which changes only layers after {}, but --layers "
-      "ends at {}",
-      late[0].layer, late[0].head, late[0].layer, layers.back()));
+  return usage_error(
+      message("--ablate has {}.{}, which changes only layers after {}, but "
+              "--layers ends at {}",
+              late[0].layer, late[0].head, late[0].layer, layers.back()));
 }
 
 std::string unseen_text(const std::vector<HeadId>& heads,
@@ -62,10 +62,8 @@ std::string unseen_text(const std::vector<HeadId>& heads,
   const std::string names = heads_text(unseen(heads, layers), ", ");
   return names.empty()
              ? ""
-             : say({"{} cannot change a map on this page; headwise ablate "
-                    "measures the effect on the output\n",
-                    "이 페이지의 맵에는 {}의 효과가 나타나지 않습니다. 출력에 "
-                    "대한 효과는 headwise ablate로 측정합니다\n"},
+             : say("{} cannot change a map on this page; headwise ablate "
+                   "measures the effect on the output\n",
                    names);
 }
 

@@ -71,8 +71,8 @@ Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
   }
   if (std::ranges::find(kColumns, sort) != kColumns.end() &&
       flags.name != attribution_with(sort)) {
-    return usage(fmt::format("--sort {} needs --attribution {}", sort,
-                             attribution_with(sort)));
+    return usage(message("--sort {} needs --attribution {}", sort,
+                         attribution_with(sort)));
   }
   if (!flags.given()) {
     return {};
@@ -97,7 +97,7 @@ Result<std::size_t> output_token(const AttributionFlags& flags,
       flags.output_token.value_or(text.causal ? tokens - 1 : 0);
   if (token >= tokens) {
     return bad_option("--output-token", std::to_string(token),
-                      "less than " + std::to_string(tokens));
+                      message("less than {}", tokens));
   }
   return token;
 }

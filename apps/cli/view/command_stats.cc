@@ -128,8 +128,8 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
     head =
         fmt::format("{}: {}\n\n", shown(*seen.model), nodes_text(seen.nodes));
   } else if (seen.model) {
-    head = say({"{0}: {1} token{3}{2}\n\n", "{0}: 토큰 {1}개{2}\n\n"},
-               shown(*seen.model), seen.query_labels.size(),
+    head = say("{0}: {1} token{3}{2}\n\n", shown(*seen.model),
+               seen.query_labels.size(),
                seen.cut_tokens == 0 ? "" : "; " + cut_text(seen),
                plural(seen.query_labels.size()));
   }
@@ -164,18 +164,16 @@ Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
 
 std::string corpus_head(const CorpusText& text) {
   std::string head =
-      say({"{0}: {1} sentence{4}, {2} token{5} of {3}\n",
-           "{3}: {0}의 문장 {1}개, 토큰 {2}개\n"},
-          shown(text.corpus), text.sentences, text.tokens, shown(text.model),
+      say("{0}: {1} sentence{4}, {2} token{5} of {3}\n", shown(text.corpus),
+          text.sentences, text.tokens, shown(text.model),
           plural(text.sentences), plural(text.tokens));
   if (text.empty != 0) {
-    head += say({"{0} sentence{1} empty\n", "문장 {0}개는 비어 있습니다\n"},
-                text.empty, text.empty == 1 ? " is" : "s are");
+    head += say("{0} sentence{1} empty\n", text.empty,
+                text.empty == 1 ? " is" : "s are");
   }
   if (text.cut != 0) {
     head +=
-        say({"{0} sentence{2} had more than {1} tokens; the rest was cut off\n",
-             "문장 {0}개는 토큰이 {1}개를 넘어 나머지를 잘라 냈습니다\n"},
+        say("{0} sentence{2} had more than {1} tokens; the rest was cut off\n",
             text.cut, text.max_tokens, plural(text.cut));
   }
   return head + "\n";

@@ -85,12 +85,12 @@ Outcome check_flags(const ViewFlags& flags) {
         {flags.elements, "--elements"},
         {flags.no_elements, "--no-elements"}}) {
     if (given && !flags.page()) {
-      return usage(fmt::format("{} needs --out PAGE.html or --open", option));
+      return usage(message("{} needs --out PAGE.html or --open", option));
     }
   }
   if (flags.elements && flags.no_elements) {
     return usage(
-        fmt::format("give {} or {}, not both", "--elements", "--no-elements"));
+        message("give {} or {}, not both", "--elements", "--no-elements"));
   }
   if (!flags.seen.ablate.empty() && (flags.pictures() || flags.json)) {
     return usage(
@@ -133,8 +133,7 @@ std::string title_of(const ViewFlags& flags, const ViewedText& text) {
     return flags.title;
   }
   if (!text.model) {
-    return text.cross ? say({"Cross-attention", "크로스 어텐션"})
-                      : say({"Self-attention", "셀프 어텐션"});
+    return text.cross ? say("Cross-attention") : say("Self-attention");
   }
   const std::string_view path = *text.model;
   const std::size_t end = path.find_last_not_of('/') + 1;
@@ -286,8 +285,7 @@ std::string page_text(const std::string& path, const ViewedHeads& heads,
                       double megabytes) {
   const ViewedText& text = heads.text();
   std::string said =
-      say({"{0}: {1} layer{5}, {2} quer{6}, {3} key{7}, {4:.1f} MB\n",
-           "{0}: 레이어 {1}개, 쿼리 {2}개, 키 {3}개, {4:.1f} MB\n"},
+      say("{0}: {1} layer{5}, {2} quer{6}, {3} key{7}, {4:.1f} MB\n",
           shown(path), heads.layers().size(), text.query_labels.size(),
           text.key_labels.size(), megabytes, plural(heads.layers().size()),
           text.query_labels.size() == 1 ? "y" : "ies",
@@ -321,10 +319,8 @@ std::string page_text(const std::string& path, const ManyHeads& documents,
     }
   }
   std::string said =
-      say({"{0}: {1} text{5}{2}, {3} layer{6}, {4:.1f} MB\n",
-           "{0}: 텍스트 {1}개{2}, 레이어 {3}개, {4:.1f} MB\n"},
-          shown(path), texts.size(),
-          models == 1 ? "" : say({" in two models", "(모델 둘)"}),
+      say("{0}: {1} text{5}{2}, {3} layer{6}, {4:.1f} MB\n", shown(path),
+          texts.size(), models == 1 ? "" : say(" in two models"),
           first.layers().size(), megabytes, plural(texts.size()),
           plural(first.layers().size()));
   said += empty_lines_text(first.text().empty_lines);
@@ -334,9 +330,7 @@ std::string page_text(const std::string& path, const ManyHeads& documents,
   const auto cut = std::ranges::count_if(
       texts, [](const auto& one) { return one->text().cut_tokens != 0; });
   if (cut != 0) {
-    said += say({"{0} of {1} text{4} cut at the limit of {2} tokens ({3})\n",
-                 "텍스트 {1}개 중 {0}개를 최대 토큰 수 {2}개({3})에서 "
-                 "잘랐습니다\n"},
+    said += say("{0} of {1} text{4} cut at the limit of {2} tokens ({3})\n",
                 cut, texts.size(), first.text().max_tokens,
                 one_line(first.text().max_tokens_from), plural(texts.size()));
   }

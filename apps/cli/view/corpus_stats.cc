@@ -245,7 +245,7 @@ Outcome check_corpus_flags(const ViewedFlags& seen, const CorpusFlags& flags) {
   }
   for (const std::string& name : seen.given) {
     if (std::ranges::find(kBesideCorpus, name) == kBesideCorpus.end()) {
-      return usage(fmt::format("{} cannot be used with --corpus", name));
+      return usage(message("{} cannot be used with --corpus", name));
     }
   }
   return {};

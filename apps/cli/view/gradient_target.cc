@@ -30,8 +30,9 @@ Result<std::optional<std::size_t>> find_label(
   }
   const auto found = std::ranges::find(probe->labels(), label);
   if (found == probe->labels().end()) {
-    return bad_option("--target", label,
-                      "one of the labels " + labels_text(probe->labels()));
+    return bad_option(
+        "--target", label,
+        message("one of the labels {}", labels_text(probe->labels())));
   }
   return std::optional(
       static_cast<std::size_t>(found - probe->labels().begin()));
@@ -45,7 +46,7 @@ Result<std::optional<TokenId>> find_token(const std::string& token,
   }
   const auto found = vocabulary.find(token);
   if (!found) {
-    return option_error("--target", fmt::format("is {}", label_text(token)),
+    return option_error("--target", message("is {}", label_text(token)),
                         "a token of the model's vocabulary");
   }
   return found;
@@ -71,7 +72,7 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
   const ViewedText& text = heads.text();
   if (!text.token_types.empty()) {
     return usage_error(
-        fmt::format("--pair cannot be used with --attribution {}", flags.name));
+        message("--pair cannot be used with --attribution {}", flags.name));
   }
   const Executor& executor = *heads.options().executor;
   GradientTarget target;

@@ -19,13 +19,13 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-Failure cannot(const std::string& path, std::string why) {
-  return {Exit::out_of_resources,
-          {ErrorCode::unsupported,
-           {.operation = "--open",
-            .given = std::move(why),
-            .hint = fmt::format("the page is written: open {} in a browser",
-                                path)}}};
+Failure cannot(const std::string& path, Message why) {
+  return {
+      Exit::out_of_resources,
+      {ErrorCode::unsupported,
+       {.operation = "--open",
+        .given = std::move(why),
+        .hint = message("the page is written: open {} in a browser", path)}}};
 }
 
 // What the program said; -1 where it could not be run.

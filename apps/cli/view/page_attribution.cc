@@ -111,8 +111,8 @@ Status PageAttribution::take_rollout(const ViewedHeads& heads) {
   const std::size_t tokens = heads.text().query_labels.size();
   if (tokens > kMostMapLength) {
     return option_error(
-        "TEXT", fmt::format("has {} tokens", tokens),
-        fmt::format("at most {} with --attribution rollout", kMostMapLength));
+        "TEXT", message("has {} tokens", tokens),
+        message("at most {} with --attribution rollout", kMostMapLength));
   }
   const auto rows = identity(tokens);
   HEADWISE_TRY(rows);

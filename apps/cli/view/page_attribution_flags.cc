@@ -30,7 +30,7 @@ Status check_names(const PageAttributionFlags& flags) {
                         "commas");
     }
     if (std::find(names.begin(), name, *name) != name) {
-      return option_error("--attribution", fmt::format("has {} twice", *name),
+      return option_error("--attribution", message("has {} twice", *name),
                           "each name once");
     }
   }

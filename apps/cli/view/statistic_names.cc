@@ -1,8 +1,7 @@
 #include "statistic_names.h"
 
-#include <array>
-
 #include "headwise/inspect/position_statistics.h"
+#include "headwise/words/translation.h"
 #include "operation/option_errors.h"
 
 namespace headwise::cli {
@@ -25,11 +24,7 @@ std::optional<std::size_t> find_statistic(std::string_view name) {
 }
 
 std::string_view statistic_word(Statistic statistic, Language language) {
-  constexpr std::array<std::string_view, kStatistics> kKorean = {
-      "엔트로피",  "거리",      "최댓값",    "첫 토큰",
-      "이전 토큰", "자기 자신", "다음 토큰", "구분자"};
-  return language == Language::ko ? kKorean[index_of(statistic)]
-                                  : name_of(statistic);
+  return translated(language, name_of(statistic), "statistic");
 }
 
 Status check_sort(const std::string& name, bool cross) {

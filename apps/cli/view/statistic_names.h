@@ -9,7 +9,7 @@
 
 #include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 
 namespace headwise::cli {
 

@@ -96,20 +96,16 @@ void add_stats_heads(const HeadStats& stats, Json& json) {
 std::string target_text(const std::string& name, const GradientOf& target,
                         const ViewedText& seen) {
   if (target.label) {
-    return say({"\n{}: of the logit of {}, {:.4f}\n",
-                "\n{}: {}의 로짓 {:.4f}에 대한 값\n"},
-               name, label_text(*target.label), target.value);
+    return say("\n{}: of the logit of {}, {:.4f}\n", name,
+               label_text(*target.label), target.value);
   }
   if (target.token) {
-    return say({"\n{}: of the logit of {} after token {} ({}), {:.4f}\n",
-                "\n{0}: 토큰 {2}({3}) 다음에 오는 {1}의 로짓 {4:.4f}에 대한 "
-                "값\n"},
-               name, label_text(*target.token), target.output_token,
+    return say("\n{}: of the logit of {} after token {} ({}), {:.4f}\n", name,
+               label_text(*target.token), target.output_token,
                shown(seen.query_labels[target.output_token]), target.value);
   }
-  return say({"\n{}: of the length of the embedding, {:.4f}\n",
-              "\n{}: 임베딩의 길이 {:.4f}에 대한 값\n"},
-             name, target.value);
+  return say("\n{}: of the length of the embedding, {:.4f}\n", name,
+             target.value);
 }
 
 // ---- The table. ----
@@ -131,8 +127,8 @@ template <class NumbersOf>
 std::string head_table(const HeadStats& stats,
                        const std::vector<std::string>& names,
                        const NumbersOf& numbers_of) {
-  const std::string layer = say({"layer", "레이어"});
-  const std::string head = say({"head", "헤드"});
+  const std::string layer = say("layer");
+  const std::string head = say("head");
   std::vector<Cells> lines = {
       {layer + std::string(6 - columns_of(head), ' ') + head}};
   for (const std::string& name : names) {
@@ -171,9 +167,8 @@ std::string norms_table(const HeadStats& stats) {
   for (std::string& name : names) {
     name.erase(0, name.starts_with(kPrefix) ? kPrefix.size() : 0);
   }
-  return say({"\nvalue-weighted norms: their mean sum, and the statistics of "
-              "their shares\n\n",
-              "\n밸류 가중 노름: 합의 평균과 비율의 통계\n\n"}) +
+  return say("\nvalue-weighted norms: their mean sum, and the statistics of "
+             "their shares\n\n") +
          head_table(stats, names, [&](const HeadLine& line) {
            Cells cells;
            add_numbers(stats, line, names, cells);
@@ -187,12 +182,10 @@ std::string pruned_text(const std::vector<PrunedLayer>& layers) {
   std::string text;
   for (const PrunedLayer& layer : layers) {
     const std::vector<std::size_t> heads = layer.heads.pruned();
-    text += layer.heads.none()
-                ? say({"layer {}: all {} heads were pruned\n",
-                       "레이어 {}: 헤드 {}개가 모두 제거되었습니다\n"},
-                      layer.layer, heads.size())
-                : say({"layer {}: pruned {}\n", "레이어 {}: 제거된 헤드 {}\n"},
-                      layer.layer, fmt::join(heads, ", "));
+    text += layer.heads.none() ? say("layer {}: all {} heads were pruned\n",
+                                     layer.layer, heads.size())
+                               : say("layer {}: pruned {}\n", layer.layer,
+                                     fmt::join(heads, ", "));
   }
   return text;
 }
@@ -231,20 +224,17 @@ std::string stats_table(const HeadStats& stats) {
     return cells;
   });
   if (!stats.separators) {
-    text += say({"separator: --separators names the separators\n",
-                 "separator: --separators로 구분자를 지정합니다\n"});
+    text += say("separator: --separators names the separators\n");
   }
   if (stats.sequences > 1) {
-    text += say({"means over the queries of all {} sequences\n",
-                 "시퀀스 {}개의 모든 쿼리에 대한 평균\n"},
-                stats.sequences);
+    text +=
+        say("means over the queries of all {} sequences\n", stats.sequences);
   }
   if (without_key != 0) {
-    text += say({"{} of {} queries see no key in some head and are left out of "
-                 "its means\n",
-                 "쿼리 {1}개 중 {0}개는 볼 수 있는 키가 없는 헤드가 있어 그 "
-                 "헤드의 평균에서 뺐습니다\n"},
-                without_key, queries);
+    text +=
+        say("{} of {} queries see no key in some head and are left out of "
+            "its means\n",
+            without_key, queries);
   }
   text += pruned_text(stats.pruned);
   return in_one_table(stats) ? text : text + norms_table(stats);
@@ -275,8 +265,7 @@ std::string attribution_text(const ViewedText& seen, const HeadStats& stats) {
   if (attribution.tokens.empty()) {
     return text;
   }
-  text += say({"\n{} from output token {} to each input token\n",
-               "\n출력 토큰 {1}에서 입력 토큰까지의 {0}\n"},
+  text += say("\n{} from output token {} to each input token\n",
               attribution.name, attribution.output_token);
   for (std::size_t t = 0; t < seen.query_labels.size(); ++t) {
     text += fmt::format("{:>5} {:>9.4f}  {}\n", t, attribution.tokens[t],

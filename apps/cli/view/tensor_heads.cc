@@ -35,9 +35,9 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
   }
   if (labels.size() != count) {
     return FileSubject{std::string(option), path}.bad_data(
-        fmt::format("has {} lines", labels.size()),
-        std::to_string(count) +
-            (keys ? ", one for each key" : ", one for each query"));
+        message("has {} lines", labels.size()),
+        message(keys ? "{}, one for each key" : "{}, one for each query",
+                count));
   }
   return labels;
 }
@@ -93,8 +93,8 @@ Result<AttentionShape> TensorHeads::shape() const {
                   .expected = "at least one sequence"}};
   }
   if (sequence_ >= sizes.B) {
-    return option_error("--sequence", fmt::format("is {}", sequence_),
-                        fmt::format("0 to {}", sizes.B - 1));
+    return option_error("--sequence", message("is {}", sequence_),
+                        message("0 to {}", sizes.B - 1));
   }
   const SequencePlace place = sizes.sequence(sequence_);
   sizes.Lq = spec->statistics.queries(sequence_);

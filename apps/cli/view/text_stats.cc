@@ -56,7 +56,7 @@ Outcome check_text_stats_flags(const ViewedFlags& seen) {
   }
   for (const std::string& name : seen.given) {
     if (std::ranges::find(kBesideTexts, name) == kBesideTexts.end()) {
-      return usage(fmt::format("{} cannot be used with --texts", name));
+      return usage(message("{} cannot be used with --texts", name));
     }
   }
   return {};

@@ -34,16 +34,14 @@ std::string interval_cell(const MeanInterval& of, int digits) {
 
 std::string text_stats_table(const TextStats& stats) {
   std::string text =
-      say({"{0}: {1} text{4}, {2} token{5} of {3}\n",
-           "{3}: {0}의 텍스트 {1}개, 토큰 {2}개\n"},
-          shown(stats.texts), stats.count, stats.tokens.tokens,
-          shown(stats.model), plural(stats.count), plural(stats.tokens.tokens));
+      say("{0}: {1} text{4}, {2} token{5} of {3}\n", shown(stats.texts),
+          stats.count, stats.tokens.tokens, shown(stats.model),
+          plural(stats.count), plural(stats.tokens.tokens));
   text += empty_lines_text(stats.empty_lines);
   text += cut_texts_text(stats.cut, stats.max_tokens);
-  text += say({"means over texts, ± half of the 95% confidence interval\n\n",
-               "텍스트에 대한 평균, ± 95% 신뢰 구간의 절반\n\n"});
-  const std::string layer = say({"layer", "레이어"});
-  const std::string head = say({"head", "헤드"});
+  text += say("means over texts, ± half of the 95% confidence interval\n\n");
+  const std::string layer = say("layer");
+  const std::string head = say("head");
   std::vector<std::vector<std::string>> lines = {{layer + " " + head}};
   for (const std::string& name : statistic_names()) {
     lines[0].push_back(fmt::format(" {:>{}}", name, kCell));

@@ -31,8 +31,8 @@ Status check_flow_tokens(const ViewedHeads& heads) {
   const std::size_t tokens = heads.text().query_labels.size();
   if (tokens > kMostFlowTokens) {
     return option_error(
-        "TEXT", fmt::format("has {} tokens", tokens),
-        fmt::format("at most {} with --attribution flow", kMostFlowTokens));
+        "TEXT", message("has {} tokens", tokens),
+        message("at most {} with --attribution flow", kMostFlowTokens));
   }
   return ok();
 }

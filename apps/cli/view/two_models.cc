@@ -120,7 +120,7 @@ Outcome check_against_flags(const ViewedFlags& seen) {
   }
   for (const std::string& name : seen.given) {
     if (std::ranges::find(kBesideAgainst, name) == kBesideAgainst.end()) {
-      return usage(fmt::format("{} cannot be used with --against", name));
+      return usage(message("{} cannot be used with --against", name));
     }
   }
   if (seen.text.has_value() != seen.texts.empty()) {

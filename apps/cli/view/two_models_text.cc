@@ -65,9 +65,8 @@ std::vector<std::string> head_line(const ComparedHead& head, bool matched) {
 // What was compared.
 std::string comparison_head(const TwoModels& models) {
   std::string text =
-      say({"{0} minus {1}: {2} text{3}\n", "{0} − {1}: 텍스트 {2}개\n"},
-          shown(models.model), shown(models.against), models.texts,
-          plural(models.texts));
+      say("{0} minus {1}: {2} text{3}\n", shown(models.model),
+          shown(models.against), models.texts, plural(models.texts));
   text += empty_lines_text(models.empty);
   text += cut_texts_text(models.cut, models.max_tokens);
   if (models.first_different) {
@@ -137,14 +136,11 @@ std::string different_tokens_text(std::size_t texts,
   if (texts == 0) {
     return "";
   }
-  const std::string line =
-      first ? say({" (first: line {})", "(첫째: {}번째 줄)"}, *first) : "";
-  return say({"The models divide {0} text{2} into different tokens{1}. Only "
-              "the statistics count such texts, not the similarity.\n",
-              "두 모델이 서로 다른 토큰으로 나누는 텍스트가 {0}개 "
-              "있습니다{1}. 이런 텍스트는 통계에만 쓰고 유사도에는 쓰지 "
-              "않습니다.\n"},
-             texts, line, plural(texts));
+  const std::string line = first ? say(" (first: line {})", *first) : "";
+  return say(
+      "The models divide {0} text{2} into different tokens{1}. Only "
+      "the statistics count such texts, not the similarity.\n",
+      texts, line, plural(texts));
 }
 
 std::string only_text(const TwoModels& models) {
@@ -153,8 +149,8 @@ std::string only_text(const TwoModels& models) {
        {std::pair(models.model, models.only_model),
         std::pair(models.against, models.only_against)}) {
     if (!heads.empty()) {
-      text += say({"heads only in {}: {}\n", "{}에만 있는 헤드: {}\n"},
-                  shown(model), heads_text(heads, ", "));
+      text +=
+          say("heads only in {}: {}\n", shown(model), heads_text(heads, ", "));
     }
   }
   return text;
@@ -162,11 +158,10 @@ std::string only_text(const TwoModels& models) {
 
 std::string against_text(const TwoModels& models) {
   std::vector<std::vector<std::string>> lines = {
-      {right(say({"head", "헤드"}), 6) +
-           right(models.matched ? say({"with", "상대"}) : say({"match", "짝"}),
-                 7),
-       right(say({"similarity", "유사도"}), 11), right(say({"low", "하한"}), 7),
-       right(say({"high", "상한"}), 7)}};
+      {right(say("head"), 6) +
+           right(models.matched ? say("with") : say("match"), 7),
+       right(say("similarity"), 11), right(say("low"), 7),
+       right(say("high"), 7)}};
   for (std::size_t k = 0; k < kStatistics; ++k) {
     // The last column is for the star.
     lines[0].push_back(right(headwise::name_of(static_cast<Statistic>(k)), 9) +

@@ -32,24 +32,24 @@ Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
   if (std::max(layer.queries(), layer.keys()) > kMostMapLength) {
     return option_error(
         "--head",
-        fmt::format("shows {} queries and {} keys", layer.queries(),
-                    layer.keys()),
-        fmt::format("at most {} for one head; the picture of all heads shows "
-                    "it in cells",
-                    kMostMapLength),
+        message("shows {} queries and {} keys", layer.queries(), layer.keys()),
+        message("at most {} for one head; the picture of all heads shows it in "
+                "cells",
+                kMostMapLength),
         ErrorCode::unsupported);
   }
   return layer.whole(h);
 }
 
 Error was_pruned(const HeadId& name, const KeptHeads& heads) {
+  const std::string id = fmt::format("{}.{}", name.layer, name.head);
   return option_error(
       "--head",
-      fmt::format("is {}.{}, which was pruned; {}", name.layer, name.head,
-                  heads.none()
-                      ? "no head of that layer is left"
-                      : fmt::format("of that layer {} stay",
-                                    fmt::join(heads.numbers(), ", "))));
+      heads.none()
+          ? message("is {}, which was pruned; no head of that layer is left",
+                    id)
+          : message("is {}, which was pruned; of that layer {} stay", id,
+                    fmt::format("{}", fmt::join(heads.numbers(), ", "))));
 }
 
 // Of cross-attention: numbers that mean nothing there.
@@ -65,12 +65,13 @@ void leave_out_positions(std::vector<DrawnHead>& heads) {
 
 // The heads that could be asked for in its place: those of its layer, if that
 // is shown.
-std::string expected_heads(const HeadId& name,
-                           const std::vector<std::size_t>& layers,
-                           const std::vector<DrawnHead>& heads) {
+Message expected_heads(const HeadId& name,
+                       const std::vector<std::size_t>& layers,
+                       const std::vector<DrawnHead>& heads) {
   const bool shown = std::ranges::find(layers, name.layer) != layers.end();
   if (!shown && layers.back() - layers.front() + 1 != layers.size()) {
-    return fmt::format("a head of layers {}", fmt::join(layers, ", "));
+    return message("a head of layers {}",
+                   fmt::format("{}", fmt::join(layers, ", ")));
   }
   const auto offered = [&](const DrawnHead& head) {
     return !shown || head.name.layer == name.layer;
@@ -78,8 +79,8 @@ std::string expected_heads(const HeadId& name,
   const HeadId& first = std::ranges::find_if(heads, offered)->name;
   const HeadId& last =
       std::find_if(heads.rbegin(), heads.rend(), offered)->name;
-  return fmt::format("a head from {}.{} to {}.{}", first.layer, first.head,
-                     last.layer, last.head);
+  return message("a head from {}.{} to {}.{}", first.layer, first.head,
+                 last.layer, last.head);
 }
 
 }  // namespace
@@ -130,9 +131,9 @@ Result<DrawnHeads> HeadDrawing::finish(const ViewedHeads& heads) && {
   }
   std::ranges::sort(drawn_.heads, {}, &DrawnHead::name);
   if (whole_ && !drawn_.whole) {
-    return bad_option("--head",
-                      fmt::format("{}.{}", whole_->layer, whole_->head),
-                      expected_heads(*whole_, heads.layers(), drawn_.heads));
+    return option_error("--head",
+                        message("is {}.{}", whole_->layer, whole_->head),
+                        expected_heads(*whole_, heads.layers(), drawn_.heads));
   }
   if (heads.text().cross) {
     leave_out_positions(drawn_.heads);

@@ -72,17 +72,16 @@ Result<std::string> view_picture(const ViewedText& text,
                                  const PictureWords& words, double zoom) {
   const bool fit = text.key_labels.size() > kMostKeysOfFullScale;
   if (whole) {
-    return heads_svg(
-        {.attn_weights = drawn.whole->attn_weights,
-         .allowed = drawn.whole->allowed,
-         .query_labels = text.query_labels,
-         .key_labels = text.key_labels,
-         .title = say(words.language, {"{}: layer {}", "{}: 레이어 {}"},
-                      words.title, whole->layer),
-         .first_head = whole->head,
-         .language = words.language,
-         .zoom = zoom,
-         .fit = fit});
+    return heads_svg({.attn_weights = drawn.whole->attn_weights,
+                      .allowed = drawn.whole->allowed,
+                      .query_labels = text.query_labels,
+                      .key_labels = text.key_labels,
+                      .title = say(words.language, "{}: layer {}", words.title,
+                                   whole->layer),
+                      .first_head = whole->head,
+                      .language = words.language,
+                      .zoom = zoom,
+                      .fit = fit});
   }
   std::vector<GridHead> heads;
   for (const std::size_t n : order_of(drawn.heads, words.sort)) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
-#include "headwise/inspect/language.h"
+#include "headwise/words/language.h"
 #include "view_heads.h"
 
 namespace headwise::cli {

@@ -53,9 +53,9 @@ Status check_model_options(const ViewedFlags& flags) {
   const auto other = find_other(flags.given, kOfModel);
   if (other != flags.given.end()) {
     return usage_error(
-        fmt::format("{} cannot be used with --model: the model folder defines "
-                    "the layers and masks, and the text gives the tokens",
-                    *other));
+        message("{} cannot be used with --model: the model folder defines the "
+                "layers and masks, and the text gives the tokens",
+                *other));
   }
   const std::pair<const char*, bool> texts[] = {
       {"TEXT", flags.text.has_value()},
@@ -65,15 +65,14 @@ Status check_model_options(const ViewedFlags& flags) {
   for (const auto& [name, given] : texts) {
     if (given && first != nullptr) {
       return usage_error(
-          fmt::format("{} and {} cannot be used together", first, name));
+          message("{} and {} cannot be used together", first, name));
     }
     first = given ? name : first;
   }
   if (first == nullptr) {
     return option_error(
         "--model", "has no text",
-        fmt::format("one: headwise {} --model DIR \"a sentence\"",
-                    flags.command));
+        message("one: headwise {} --model DIR \"a sentence\"", flags.command));
   }
   return ok();
 }
@@ -81,10 +80,10 @@ Status check_model_options(const ViewedFlags& flags) {
 Status check_onnx_options(const ViewedFlags& flags) {
   const auto other = find_other(flags.given, kOfOnnx);
   if (other != flags.given.end()) {
-    return usage_error(fmt::format(
-        "{} cannot be used with --onnx: the model defines the queries, keys, "
-        "masks and scores",
-        *other));
+    return usage_error(
+        message("{} cannot be used with --onnx: the model defines the queries, "
+                "keys, masks and scores",
+                *other));
   }
   if (flags.data.empty()) {
     return usage_error("--onnx needs --data DIR");
@@ -98,27 +97,27 @@ Status check_onnx_options(const ViewedFlags& flags) {
 Status check_weights_options(const ViewedFlags& flags) {
   const auto other = find_other(flags.given, kOfWeights);
   if (other != flags.given.end()) {
-    return usage_error(fmt::format(
-        "{} cannot be used with --attn-weights: the weights are computed "
-        "already",
-        *other));
+    return usage_error(
+        message("{} cannot be used with --attn-weights: the weights are "
+                "computed already",
+                *other));
   }
   return ok();
 }
 
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
-    return usage_error(fmt::format(
+    return usage_error(message(
         "unexpected argument \"{}\": a text needs --model DIR", *flags.text));
   }
   for (const auto* option : {"--pair", "--texts", "--ablate", "--max-tokens"}) {
     if (std::ranges::find(flags.given, option) != flags.given.end()) {
-      return usage_error(fmt::format("{} needs --model DIR", option));
+      return usage_error(message("{} needs --model DIR", option));
     }
   }
   for (const auto* option : {"--data", "--node", "--memory-limit"}) {
     if (std::ranges::find(flags.given, option) != flags.given.end()) {
-      return usage_error(fmt::format("{} needs --onnx MODEL.onnx", option));
+      return usage_error(message("{} needs --onnx MODEL.onnx", option));
     }
   }
   if (flags.query.empty() && flags.key.empty()) {
@@ -162,7 +161,7 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
     if (!first || !last || *first > *last || *last >= count) {
       return bad_option(
           "--layers", list,
-          fmt::format("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
+          message("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
     }
     std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(*first),
               wanted.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
@@ -183,23 +182,18 @@ std::string nodes_text(const std::vector<ViewedNode>& nodes,
 }
 
 std::optional<std::string> subtitle_of(const ViewedText& text) {
-  return text.nodes.empty()
-             ? text.text
-             : nodes_text(text.nodes, say({"layer ", "레이어 "}));
+  return text.nodes.empty() ? text.text : nodes_text(text.nodes, say("layer "));
 }
 
 std::string cut_text(const ViewedText& text) {
   if (text.cut_tokens == 0) {
     return "";
   }
-  return say({"{0} token{4} cut off at the limit of {1} ({2}){3}",
-              "최대 토큰 수 {1}개({2})를 넘는 토큰 {0}개를 잘라 냈습니다{3}"},
+  return say("{0} token{4} cut off at the limit of {1} ({2}){3}",
              text.cut_tokens, text.max_tokens, one_line(text.max_tokens_from),
              text.max_tokens == text.most_tokens
                  ? ""
-                 : say({"; --max-tokens {} takes more",
-                        ". --max-tokens를 {}까지 늘릴 수 있습니다"},
-                       text.most_tokens),
+                 : say("; --max-tokens {} takes more", text.most_tokens),
              text.cut_tokens == 1 ? " was" : "s were");
 }
 
@@ -208,20 +202,17 @@ std::string uneven_text(const ViewedText& text) {
     return "";
   }
   const UnevenRows& rows = text.uneven->rows;
-  return say({"rows that do not sum to 1: {} of {}; the farthest sum is {:.4g} "
-              "(layer {}, sequence {}, head {}, query {})",
-              "행 {1}개 중 {0}개는 합이 1이 아닙니다. 1에서 가장 먼 합은 "
-              "{2:.4g}입니다(레이어 {3}, 시퀀스 {4}, 헤드 {5}, 쿼리 {6})"},
-             rows.uneven, rows.rows, rows.sum, text.uneven->layer,
-             rows.sequence, rows.head, rows.query);
+  return say(
+      "rows that do not sum to 1: {} of {}; the farthest sum is {:.4g} "
+      "(layer {}, sequence {}, head {}, query {})",
+      rows.uneven, rows.rows, rows.sum, text.uneven->layer, rows.sequence,
+      rows.head, rows.query);
 }
 
 std::string left_out_text(const ViewedText& text) {
   std::string lines;
   if (text.sequences > 1 && !text.sequence) {
-    lines += say({"sequence 0 (0 to {}); --sequence chooses another\n",
-                  "시퀀스 0번(0~{}번). --sequence로 다른 시퀀스를 "
-                  "고릅니다\n"},
+    lines += say("sequence 0 (0 to {}); --sequence chooses another\n",
                  text.sequences - 1);
   }
   if (text.uneven) {
@@ -229,9 +220,8 @@ std::string left_out_text(const ViewedText& text) {
   }
   if (text.uneven && text.uneven->zero != 0) {
     lines +=
-        say({"all weights are 0 in {0} of {1} rows (queries without a "
-             "key)\n",
-             "행 {1}개 중 {0}개는 가중치가 모두 0입니다(키가 없는 쿼리)\n"},
+        say("all weights are 0 in {0} of {1} rows (queries without a "
+            "key)\n",
             text.uneven->zero, text.uneven->zero + text.uneven->rows.rows);
   }
   const std::string uneven = uneven_text(text);
@@ -274,7 +264,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
   }
   if (const std::string option = flags.relating_option();
       flags.cross && !option.empty()) {
-    return usage_error(fmt::format(
+    return usage_error(message(
         "--cross cannot be used with {}, which relates positions", option));
   }
   if (!flags.attn_weights.empty()) {

@@ -45,13 +45,14 @@ Result<std::vector<std::size_t>> find_node(
   if (found.size() > 1) {
     return bad_option(
         "--node", asked,
-        fmt::format("a node number, because nodes {} and {} share this name",
-                    found[0], found[1]));
+        message("a node number, because nodes {} and {} share this name",
+                found[0], found[1]));
   }
   if (found.empty()) {
     const auto number = number_in(asked);
     if (!number || *number >= nodes.size()) {
-      return bad_option("--node", asked, "one of " + nodes_text(named(nodes)));
+      return bad_option("--node", asked,
+                        message("one of {}", nodes_text(named(nodes))));
     }
     found.push_back(*number);
   }
@@ -119,10 +120,10 @@ Status ViewedNodes::check_alike() const {
       const std::string& first = text_.nodes[0].name;
       return FileSubject{"--onnx", file_, text_.nodes[n].name}.error(
           ErrorCode::unsupported,
-          same_sizes ? "has a different mask or scale from " + first
-                     : "has different sizes from " + first,
-          "one node with --node, or matching nodes with --layers: " +
-              nodes_text(text_.nodes));
+          same_sizes ? message("has a different mask or scale from {}", first)
+                     : message("has different sizes from {}", first),
+          message("one node with --node, or matching nodes with --layers: {}",
+                  nodes_text(text_.nodes)));
     }
   }
   return ok();

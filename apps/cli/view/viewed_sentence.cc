@@ -80,13 +80,13 @@ Result<ModelTokens> ViewedSentence::encode(const ViewedFlags& flags,
   constexpr std::size_t kFewestOfPair = 3;  // [CLS] and two [SEP]
   if (text_.max_tokens < kFewestOfPair) {
     return option_error("--pair",
-                        fmt::format("has room for {} tokens", text_.max_tokens),
-                        fmt::format("at least {}", kFewestOfPair));
+                        message("has room for {} tokens", text_.max_tokens),
+                        message("at least {}", kFewestOfPair));
   }
   auto pair = model().encode_pair(text.first, *text.second, text_.max_tokens);
   if (!pair && pair.error().code() == ErrorCode::unsupported) {
     return option_error(
-        "--pair", fmt::format("needs token types; {} has none", flags.model),
+        "--pair", message("needs token types; {} has none", flags.model),
         "a model that was trained on pairs", ErrorCode::unsupported);
   }
   return pair;
@@ -116,7 +116,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text,
     HEADWISE_TRY(made);
     HEADWISE_TRY(check_seen(model(), ablated, layers_));
     gates = *std::move(made);
-    text_.variant = say({"without {}", "{} 없이"}, heads_text(ablated));
+    text_.variant = say("without {}", heads_text(ablated));
   }
   text_.model = flags.model;
   text_.text = text.shown();

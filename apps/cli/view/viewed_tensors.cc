@@ -68,8 +68,8 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
     shape.insert(shape.begin(), 1);
   }
   if (constexpr std::size_t kMost = 100'000; shape[0] > kMost) {
-    return option_error(option, fmt::format("has {} layers", shape[0]),
-                        fmt::format("at most {}", kMost),
+    return option_error(option, message("has {} layers", shape[0]),
+                        message("at most {}", kMost),
                         ErrorCode::shape_mismatch);
   }
   auto all = tensor_of<float, 5>({option, path}, *array);
@@ -87,14 +87,14 @@ Status check_fit(const Layers& query, const Layers& key, bool heads_first) {
                                    {1, "sequences"},
                                    {4, "features per head"}}) {
     if (q[axis] != k[axis]) {
-      return option_error("--key", fmt::format("has {} {}", k[axis], name),
-                          fmt::format("the {} of --query", q[axis]),
+      return option_error("--key", message("has {} {}", k[axis], Message(name)),
+                          message("the {} of --query", q[axis]),
                           ErrorCode::shape_mismatch);
     }
   }
   if (q[0] == 0 || k[heads] == 0 || q[heads] % k[heads] != 0) {
-    return option_error("--query", fmt::format("has {} heads", q[heads]),
-                        fmt::format("a multiple of the {} of --key", k[heads]),
+    return option_error("--query", message("has {} heads", q[heads]),
+                        message("a multiple of the {} of --key", k[heads]),
                         ErrorCode::shape_mismatch);
   }
   return ok();

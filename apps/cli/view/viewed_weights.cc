@@ -63,9 +63,9 @@ Status ViewedWeights::choose_layers(const std::string& list) {
   HEADWISE_TRY(wanted);
   for (const std::size_t number : *wanted) {
     if (!std::ranges::binary_search(there, number)) {
-      return bad_option(
-          "--layers", list,
-          fmt::format("layers of --attn-weights: {}", fmt::join(there, ", ")));
+      return bad_option("--layers", list,
+                        message("layers of --attn-weights: {}",
+                                fmt::format("{}", fmt::join(there, ", "))));
     }
   }
   layers_ = *std::move(wanted);
@@ -111,10 +111,8 @@ void ViewedWeights::count_uneven_rows() {
     all.zero -= std::min(all.zero, file_.nan_rows);
     const auto& [layer, sequence, head, query] = file_.first_nan;
     all.nan =
-        say({"{} row{} NaN and shown without a key; the first is layer "
-             "{}, sequence {}, head {}, query {}\n",
-             "NaN인 행 {0}개는 키가 없는 행으로 보여 줍니다. 처음은 레이어 "
-             "{2}, 시퀀스 {3}, 헤드 {4}, 쿼리 {5}입니다\n"},
+        say("{} row{} NaN and shown without a key; the first is layer "
+            "{}, sequence {}, head {}, query {}\n",
             file_.nan_rows, file_.nan_rows == 1 ? " is" : "s are", layer,
             sequence, head, query);
   }
@@ -128,12 +126,13 @@ Error ViewedWeights::about(std::size_t layer, const Error& error) const {
   if (!details.argument.starts_with(kArgument)) {
     return error;
   }
-  return FileSubject{
-      "--attn-weights", path_,
-      fmt::format("layer {}{}{}", layer,
-                  details.argument == kArgument ? "" : ", element ",
-                  details.argument.substr(kArgument.size()))}
-      .error(error.code(), details.given, details.expected);
+  std::string entry = fmt::format("layer {}", layer);
+  if (details.argument != kArgument) {
+    entry +=
+        fmt::format(", element {}", details.argument.substr(kArgument.size()));
+  }
+  return FileSubject{"--attn-weights", path_, std::move(entry)}.error(
+      error.code(), details.given, details.expected);
 }
 
 Status ViewedWeights::visit(SeenParts /*parts*/, const SeeLayer& see) const {

@@ -113,8 +113,8 @@ Result<std::vector<std::size_t>> layer_numbers(const NamedArrays& arrays,
     const auto number = place ? name.numbers[*place] : std::nullopt;
     if (!number || std::ranges::find(numbers, *number) != numbers.end()) {
       return FileSubject{std::string(kOption), path}.bad_data(
-          fmt::format("has the entries {} and {}", arrays.begin()->first,
-                      arrays.rbegin()->first),
+          message("has the entries {} and {}", arrays.begin()->first,
+                  arrays.rbegin()->first),
           "names that differ only in the layer's number, such as attentions.0 "
           "and attentions.1");
     }
@@ -154,19 +154,19 @@ Status add_layers(const FileOption& file, Array array, std::size_t number,
     return wrong_rank(kOption, array, "1 or more on every axis");
   }
   if (!to.layers.empty() && to.batched != (rank > 3)) {
-    return option_error(
-        kOption, fmt::format("has {} {} in layer {}", rank, "axes", number),
-        fmt::format("the {} of layer {}", to.batched ? 4 : 3,
-                    to.layers.front().number),
-        ErrorCode::shape_mismatch);
+    return option_error(kOption,
+                        message("has {} axes in layer {}", rank, number),
+                        message("the {} of layer {}", to.batched ? 4 : 3,
+                                to.layers.front().number),
+                        ErrorCode::shape_mismatch);
   }
   to.batched = rank > 3;
   while (array.shape.size() < 5) {
     array.shape.insert(array.shape.begin(), 1);
   }
   if (array.shape[0] > kMostLayers) {
-    return option_error(kOption, fmt::format("has {} layers", array.shape[0]),
-                        fmt::format("at most {}", kMostLayers),
+    return option_error(kOption, message("has {} layers", array.shape[0]),
+                        message("at most {}", kMostLayers),
                         ErrorCode::shape_mismatch);
   }
   auto all = tensor_of<float, 5>(file, array);
@@ -193,10 +193,11 @@ Status check_alike(const std::vector<LayerOfWeights>& layers) {
       if (found != expected) {
         return option_error(
             kOption,
-            found == 1 ? fmt::format("has 1 {} in layer {}", one, layer.number)
-                       : fmt::format("has {} {} in layer {}", found, several,
-                                     layer.number),
-            fmt::format("the {} of layer {}", expected, first.number),
+            found == 1
+                ? message("has 1 {} in layer {}", Message(one), layer.number)
+                : message("has {} {} in layer {}", found, Message(several),
+                          layer.number),
+            message("the {} of layer {}", expected, first.number),
             ErrorCode::shape_mismatch);
       }
     }

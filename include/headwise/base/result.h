@@ -20,6 +20,7 @@
 #include <utility>
 #include <variant>
 
+#include "headwise/base/message.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -54,9 +55,9 @@ struct ErrorDetails {
   int system_error = 0;                 // errno
   // What is wrong with the last of the parts above that is given: "is 7", "has
   // shape (2, 10)". If only the operation is given, a whole clause.
-  std::string given{};
-  std::string expected{};  // "0 to Lkv = 6"
-  std::string hint{};      // a clause that helps: "did you mean explain?"
+  Message given{};
+  Message expected{};  // "0 to Lkv = 6"
+  Message hint{};      // a clause that helps: "did you mean explain?"
 };
 
 // Copies share the details. An error without details allocates nothing.
@@ -75,6 +76,9 @@ class Error {
   std::uint64_t bytes_needed() const { return bytes_needed_; }
   // The same details with another code.
   Error with_code(ErrorCode code) const;
+
+  // `given`, or what the code says where that is empty.
+  Message what() const;
 
   // One line, without a full stop:
   //   attention: mask.key_lengths[0] is 7, expected 0 to Lkv = 6

@@ -65,7 +65,7 @@ class Communicator {
     deadline_ = std::min(deadline, kLongestDeadline);
   }
   // What messages say is being done: "attention" and "keys 0 to 383".
-  void set_step(std::string_view operation, std::string_view step);
+  void set_step(std::string_view operation, Message step);
 
   // A send or a receive that was started. finish() ends it; until then, or
   // until any function returns a rank_failure, its bytes belong to the

@@ -51,7 +51,7 @@ struct DialectInput {
 
 struct DialectDifference {
   std::string step;
-  std::string why;       // one sentence, without a full stop
+  Message why;           // one sentence, without a full stop
   std::size_t rows = 0;  // the number of rows (b, h, i) that differ
   std::vector<std::array<std::size_t, 3>> first_rows;  // at most 8 of them
   // The place of the largest difference, and the two numbers there. In a mask 1

@@ -21,9 +21,9 @@ struct FileSubject {
   FileSubject of_entry(const std::string& name) const;
 
   // `given` says what is wrong with the entry, or with the file: "is empty".
-  Error error(ErrorCode code, std::string given, std::string expected = {},
+  Error error(ErrorCode code, Message given, Message expected = {},
               std::optional<std::uint64_t> byte = {}) const;
-  Error bad_data(std::string given, std::string expected = {},
+  Error bad_data(Message given, Message expected = {},
                  std::optional<std::uint64_t> byte = {}) const;
   // The error of a function whose arguments came from this file. If the
   // arguments were wrong it becomes bad_data, about this entry or the one that

@@ -35,8 +35,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct MaskWarning {
   std::string_view name;  // of the table above
-  std::string what;       // a sentence without a full stop
-  std::string mend;       // how to fix it, likewise
+  Message what;           // a sentence without a full stop
+  Message mend;           // how to fix it, likewise
   std::size_t rows = 0;   // the number of rows (b, h, i) concerned
   std::vector<std::array<std::size_t, 3>> first_rows;  // at most 8 of them
 };

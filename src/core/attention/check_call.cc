@@ -272,9 +272,9 @@ class TensorCheck {
     }
     if (const DType type = type_of(row.type);
         given && argument.dtype() != type) {
-      return value_error(operation_, row.name,
-                         "of type " + std::string(name_of(argument.dtype())),
-                         name_of(type));
+      return argument_error(operation_, row.name,
+                            message("is of type {}", name_of(argument.dtype())),
+                            name_of(type));
     }
     const Sizes::OfTensor expected(sizes_, row);
     // Without elements there is nothing to write.
@@ -402,10 +402,9 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
         std::tuple(same ? "offsets" : "offsets.key", longest(offsets.key),
                    shape.Lkv)}) {
     if (given > most) {
-      return value_error(operation, name,
-                         "of a sequence of " + std::to_string(given),
-                         "at most the plan's " + std::to_string(most),
-                         ErrorCode::out_of_range);
+      return argument_error(
+          operation, name, message("is of a sequence of {}", given),
+          message("at most the plan's {}", most), ErrorCode::out_of_range);
     }
   }
   return ok();

@@ -79,19 +79,18 @@ Status check_blocks(std::string_view operation, const BoundMask& mask) {
   }
   for (std::size_t b = 0; b < mask.shape().B; ++b) {
     if (const std::size_t first = mask.first_key(b); first % kKeyBlock != 0) {
-      return value_error(operation,
-                         "mask.key_starts[" + std::to_string(b) + "]",
-                         std::to_string(first),
-                         "a multiple of " + std::to_string(kKeyBlock) +
-                             " in a part of the keys");
+      return value_error(
+          operation, "mask.key_starts[" + std::to_string(b) + "]",
+          std::to_string(first),
+          message("a multiple of {} in a part of the keys", kKeyBlock));
     }
   }
   return ok();
 }
 
-std::string whole_blocks() {
-  return "a multiple of " + std::to_string(kKeyBlock) +
-         " in a part of the keys that is not the last";
+Message whole_blocks() {
+  return message("a multiple of {} in a part of the keys that is not the last",
+                 kKeyBlock);
 }
 
 }  // namespace
@@ -167,17 +166,16 @@ Status check_keys_of_part(std::string_view operation, KeyPart part,
   if (!offsets.ragged()) {
     return shape.Lkv % kKeyBlock == 0
                ? ok()
-               : Status(argument_error(
-                     operation, "key",
-                     "has " + std::to_string(shape.Lkv) + " keys",
-                     whole_blocks()));
+               : Status(argument_error(operation, "key",
+                                       message("has {} keys", shape.Lkv),
+                                       whole_blocks()));
   }
   const bool same = offsets.query.data() == offsets.key.data();
   for (std::size_t b = 0; b < shape.B; ++b) {
     if (const std::size_t keys = shape.sequence(b).Lkv; keys % kKeyBlock != 0) {
-      return value_error(operation, same ? "offsets" : "offsets.key",
-                         "of a sequence of " + std::to_string(keys),
-                         whole_blocks());
+      return argument_error(operation, same ? "offsets" : "offsets.key",
+                            message("is of a sequence of {}", keys),
+                            whole_blocks());
     }
   }
   return ok();

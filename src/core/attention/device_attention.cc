@@ -28,26 +28,26 @@ Status check_device_options(const AttentionOptions& attention_options,
   struct OnlyOnCpu {
     bool asked;
     std::string_view argument;
-    std::string_view given;
+    std::string_view given;  // empty: it is given at all
     std::string_view expected;
   };
   for (const auto& [asked, argument, given, expected] :
-       {OnlyOnCpu{options.score_weight.data() != nullptr, "score_weight",
-                  "given", "none on cuda: only the CPU has additive scores"},
-        OnlyOnCpu{!options.kv_groups.even(), "kv_groups", "given",
+       {OnlyOnCpu{options.score_weight.data() != nullptr, "score_weight", "",
+                  "none on cuda: only the CPU has additive scores"},
+        OnlyOnCpu{!options.kv_groups.even(), "kv_groups", "",
                   "none on cuda: only the CPU has uneven groups"},
         OnlyOnCpu{added_keys.bias_k.data() != nullptr || added_keys.zero_attn,
-                  "added_keys", "given",
+                  "added_keys", "",
                   "none on cuda: only the CPU has added keys"},
-        OnlyOnCpu{attention_options.sinks.data() != nullptr, "sinks", "given",
+        OnlyOnCpu{attention_options.sinks.data() != nullptr, "sinks", "",
                   "none on cuda: only the CPU has sinks"},
         OnlyOnCpu{attention_options.t5_bias.table.data() != nullptr, "t5_bias",
-                  "given", "none on cuda: only the CPU has relative positions"},
+                  "", "none on cuda: only the CPU has relative positions"},
         OnlyOnCpu{attention_options.arithmetic != Arithmetic::exact,
                   "arithmetic", name_of(attention_options.arithmetic),
                   "exact on cuda: only the CPU has others"},
         OnlyOnCpu{attention_options.dropout.place != DropoutPlace(),
-                  "dropout.place", "given",
+                  "dropout.place", "",
                   "none on cuda: only the CPU takes a part of a call"},
         OnlyOnCpu{options.key_part != KeyPart::all, "key_part",
                   name_of(options.key_part),
@@ -56,8 +56,10 @@ Status check_device_options(const AttentionOptions& attention_options,
                   name_of(options.query_part),
                   "all on cuda: only the CPU takes a part of the queries"}}) {
     if (asked) {
-      return value_error("attention", argument, given, expected,
-                         ErrorCode::unsupported);
+      return argument_error(
+          "attention", argument,
+          given.empty() ? "is given" : message("is {}", given), expected,
+          ErrorCode::unsupported);
     }
   }
   return ok();
@@ -68,9 +70,9 @@ Status check_type(std::string_view operation, const CallTensors& tensors) {
   const DType given = tensors[CallTensor::query].dtype();
   return given == DTypeOf<T>::value
              ? ok()
-             : Status(value_error(operation, "query",
-                                  "of type " + std::string(name_of(given)),
-                                  name_of(DTypeOf<T>::value)));
+             : Status(argument_error(operation, "query",
+                                     message("is of type {}", name_of(given)),
+                                     name_of(DTypeOf<T>::value)));
 }
 
 }  // namespace

@@ -90,9 +90,9 @@ Status PlannedCall::run_spec(const AttentionSpec& spec,
                              Workspace& workspace) const {
   HEADWISE_TRY(check_call("attention", spec, tensors));
   if (workspace.bytes() < workspace_bytes_) {
-    return value_error("attention", "workspace",
-                       std::to_string(workspace.bytes()) + " bytes",
-                       std::to_string(workspace_bytes_) + " or more");
+    return argument_error("attention", "workspace",
+                          message("is {} bytes", workspace.bytes()),
+                          message("{} or more", workspace_bytes_));
   }
   if (has_no_query(spec)) {
     return ok();

@@ -55,9 +55,9 @@ Status check_heads(const AttentionShape& shape,
     return shape.kv_groups.check(shape.Hq, shape.Hkv, operation);
   }
   if (shape.Hq % shape.Hkv != 0 || shape.Hq == 0) {
-    const Error error = argument_error(
-        operation, "query", "has " + std::to_string(shape.Hq) + " heads",
-        "a multiple of the " + std::to_string(shape.Hkv) + " heads of key");
+    const Error error =
+        argument_error(operation, "query", message("has {} heads", shape.Hq),
+                       message("a multiple of the {} heads of key", shape.Hkv));
     return shape.Hq != 0 && fits_heads_first(shape) ? with_layout_hint(error)
                                                     : error;
   }
@@ -71,8 +71,7 @@ Result<AttentionShape> ragged_shape(const AttentionShape& shape,
   if (shape.B != 1) {
     return argument_error(
         operation, "query",
-        "has a batch axis of " + std::to_string(shape.B) + " in a ragged batch",
-        "1");
+        message("has a batch axis of {} in a ragged batch", shape.B), "1");
   }
   HEADWISE_TRY(offsets.check(shape.Lq, shape.Lkv, operation));
   AttentionShape ragged = shape;

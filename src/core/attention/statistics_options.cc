@@ -22,11 +22,11 @@ Status check_query_lengths(TensorView<const std::int64_t, 1> lengths,
   for (std::size_t b = 0; b < shape.B; ++b) {
     const std::size_t Lq = shape.sequence(b).Lq;
     if (lengths(b) < 0 || static_cast<std::uint64_t>(lengths(b)) > Lq) {
-      return value_error(
-          operation, "statistics.query_lengths[" + std::to_string(b) + "]",
-          std::to_string(lengths(b)),
-          "a number from 0 to the " + std::to_string(Lq) + " queries",
-          ErrorCode::out_of_range);
+      return value_error(operation,
+                         "statistics.query_lengths[" + std::to_string(b) + "]",
+                         std::to_string(lengths(b)),
+                         message("a number from 0 to the {} queries", Lq),
+                         ErrorCode::out_of_range);
     }
   }
   return ok();

@@ -25,12 +25,19 @@ std::string shape_text(std::span<const std::size_t> extents) {
 Error shape_error(std::string_view operation, std::string_view argument,
                   std::span<const std::size_t> given, std::string_view axes,
                   std::span<const std::size_t> expected) {
+  constexpr std::string_view kBroadcast = " or 1 where broadcast";
+  const std::string shape = shape_text(expected);
   return {ErrorCode::shape_mismatch,
           ErrorDetails{
               .operation = std::string(operation),
               .argument = std::string(argument),
-              .given = "has shape " + shape_text(given),
-              .expected = std::string(axes) + " = " + shape_text(expected)}};
+              .given = message("has shape {}", shape_text(given)),
+              .expected =
+                  axes.ends_with(kBroadcast)
+                      ? message("{} or 1 where broadcast = {}",
+                                axes.substr(0, axes.size() - kBroadcast.size()),
+                                shape)
+                      : message(std::string(axes) + " = {}", shape)}};
 }
 
 Status check_shape(std::string_view operation, std::string_view argument,
@@ -43,7 +50,7 @@ Status check_shape(std::string_view operation, std::string_view argument,
 }
 
 Error argument_error(std::string_view operation, std::string_view argument,
-                     std::string given, std::string expected, ErrorCode code) {
+                     Message given, Message expected, ErrorCode code) {
   return {code, ErrorDetails{.operation = std::string(operation),
                              .argument = std::string(argument),
                              .given = std::move(given),
@@ -51,10 +58,16 @@ Error argument_error(std::string_view operation, std::string_view argument,
 }
 
 Error value_error(std::string_view operation, std::string_view argument,
-                  std::string_view given, std::string_view expected,
-                  ErrorCode code) {
-  return argument_error(operation, argument, "is " + std::string(given),
-                        std::string(expected), code);
+                  std::string_view given, Message expected, ErrorCode code) {
+  return argument_error(operation, argument, message("is {}", given),
+                        std::move(expected), code);
+}
+
+Error value_error(std::string_view operation, std::string_view argument,
+                  const char* given, Message expected, ErrorCode code) {
+  return argument_error(operation, argument,
+                        Message("is " + std::string(given)),
+                        std::move(expected), code);
 }
 
 Status check_at_least_one(std::string_view operation, std::string_view argument,

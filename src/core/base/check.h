@@ -26,11 +26,15 @@ Status check_shape(std::string_view operation, std::string_view argument,
 
 // `attention: query has 7 heads, expected a multiple of the 2 heads of key`
 Error argument_error(std::string_view operation, std::string_view argument,
-                     std::string given, std::string expected,
+                     Message given, Message expected,
                      ErrorCode code = ErrorCode::invalid_argument);
 // `attention: dropout.p is 1.5, expected a number from 0 to 1`
+// `given` is a name or a number; a literal is a form: "not given".
 Error value_error(std::string_view operation, std::string_view argument,
-                  std::string_view given, std::string_view expected,
+                  std::string_view given, Message expected,
+                  ErrorCode code = ErrorCode::invalid_argument);
+Error value_error(std::string_view operation, std::string_view argument,
+                  const char* given, Message expected,
                   ErrorCode code = ErrorCode::invalid_argument);
 // Status that is an error when `size` is 0.
 Status check_at_least_one(std::string_view operation, std::string_view argument,

@@ -17,7 +17,7 @@ inline Status check_exact(std::string_view operation, Arithmetic arithmetic,
   }
   return value_error(operation, "arithmetic", name_of(arithmetic),
                      use.empty() ? "exact: this call computes in float32 only"
-                                 : "exact with " + std::string(use),
+                                 : message("exact with {}", Message(use)),
                      ErrorCode::unsupported);
 }
 

@@ -9,7 +9,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // What an error says that has no details.
-std::string_view plain_text(ErrorCode code) {
+const char* plain_text(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument:
       return "invalid argument";
@@ -43,34 +43,15 @@ void add_part(std::string& text, std::string_view part) {
   text += part;
 }
 
-// What is wrong: a predicate for the part before it, or a clause. If `given` is
-// empty, the code decides.
-void add_given(std::string& text, const ErrorDetails& is, ErrorCode code) {
-  if (is.given.empty()) {
-    add_part(text, plain_text(code));
-    return;
-  }
-  const bool has_subject =
-      !is.argument.empty() || !is.file.empty() || !is.entry.empty();
-  if (has_subject && is.system_error == 0) {
-    text += ' ';
-    text += is.given;
-  } else {
-    add_part(text, is.given);
-  }
-}
-
-std::string memory_text(std::uint64_t bytes) {
-  std::string text(plain_text(ErrorCode::out_of_memory));
+Message memory_message(std::uint64_t bytes) {
   if (bytes == std::numeric_limits<std::uint64_t>::max()) {
-    return text + ": more bytes are needed than can be counted";
+    return "out of memory: more bytes are needed than can be counted";
   }
   constexpr int kMebi = 20;
-  return bytes == 0 ? text
-         : bytes >> kMebi == 0
-             ? text + ": " + std::to_string(bytes) + " bytes are needed"
-             : text + ": " + std::to_string(((bytes - 1) >> kMebi) + 1) +
-                   " MiB are needed";
+  return bytes >> kMebi == 0
+             ? message("out of memory: {} bytes are needed", bytes)
+             : message("out of memory: {} MiB are needed",
+                       ((bytes - 1) >> kMebi) + 1);
 }
 
 }  // namespace
@@ -96,29 +77,41 @@ Error Error::with_code(ErrorCode code) const {
   return other;
 }
 
+Message Error::what() const {
+  const Message& given = details().given;
+  return !given.empty() ? given
+         : code_ != ErrorCode::out_of_memory || bytes_needed_ == 0
+             ? plain_text(code_)
+             : memory_message(bytes_needed_);
+}
+
 std::string Error::message() const {
-  if (!details_) {
-    return code_ == ErrorCode::out_of_memory ? memory_text(bytes_needed_)
-                                             : std::string(plain_text(code_));
-  }
-  const ErrorDetails& is = *details_;
+  const ErrorDetails& is = details();
   std::string text;
   add_part(text, is.operation);
   add_part(text, is.file);
   add_part(text, is.entry);
   add_part(text, is.argument);
-  add_given(text, is, code_);
+  // A predicate for the part before it, or a clause.
+  const bool has_subject =
+      !is.argument.empty() || !is.file.empty() || !is.entry.empty();
+  if (has_subject && is.system_error == 0 && !is.given.empty()) {
+    text += ' ';
+    text += what().text();
+  } else {
+    add_part(text, what().text());
+  }
   if (is.byte) {
     text += " at byte ";
     text += std::to_string(*is.byte);
   }
   if (!is.expected.empty()) {
     text += ", expected ";
-    text += is.expected;
+    text += is.expected.text();
   }
   if (!is.hint.empty()) {
     text += "; ";
-    text += is.hint;
+    text += is.hint.text();
   }
   return text;
 }

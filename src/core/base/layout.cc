@@ -22,7 +22,7 @@ Status check_element_count(std::string_view operation, std::size_t count,
       ErrorCode::shape_mismatch,
       ErrorDetails{.operation = std::string(operation),
                    .argument = "data",
-                   .given = "has " + std::to_string(count) + " elements",
+                   .given = message("has {} elements", count),
                    .expected = std::string(axes) + " = " + product +
                                (expected ? " = " + std::to_string(*expected)
                                          : std::string())});

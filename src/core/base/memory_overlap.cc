@@ -125,9 +125,9 @@ Status check_overlap(std::string_view operation,
                      std::span<const NamedFootprint> outputs,
                      std::span<const NamedFootprint> inputs) {
   const auto error = [&](const NamedFootprint& output, std::string_view with) {
-    return value_error(operation, output.name,
-                       "in the memory of " + std::string(with),
-                       "memory of its own");
+    return argument_error(operation, output.name,
+                          message("is in the memory of {}", with),
+                          "memory of its own");
   };
   for (std::size_t n = 0; n < outputs.size(); ++n) {
     const NamedFootprint& output = outputs[n];

@@ -55,8 +55,8 @@ Status bind_dense_masks(const AttentionSpec& spec, Call& call) {
   if (call.dense_masks > kMostDenseMasks) {
     return argument_error(
         "attention", "mask",
-        "has " + std::to_string(call.dense_masks) + " dense masks on cuda",
-        "at most " + std::to_string(kMostDenseMasks), ErrorCode::unsupported);
+        message("has {} dense masks on cuda", call.dense_masks),
+        message("at most {}", kMostDenseMasks), ErrorCode::unsupported);
   }
   return ok();
 }

@@ -20,8 +20,8 @@ inline Status check_cuda(cudaError_t code, const char* what) {
   return Error{
       ErrorCode::device_error,
       ErrorDetails{.operation = "attention",
-                   .given = std::string(what) +
-                            " failed on the GPU: " + cudaGetErrorString(code)}};
+                   .given = message("{} failed on the GPU: {}", Message(what),
+                                    cudaGetErrorString(code))}};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::cuda

@@ -31,11 +31,10 @@ constexpr std::size_t kMostFeatures = 256;
 Result<int> multiprocessors() {
   HEADWISE_ASSIGN(const auto gpu, find_gpu("attention"));
   if (gpu.major != 9 || gpu.minor != 0) {
-    return value_error("attention", "device",
-                       "a GPU of compute capability " +
-                           std::to_string(gpu.major) + "." +
-                           std::to_string(gpu.minor),
-                       "9.0 (Hopper)", ErrorCode::unsupported);
+    return argument_error(
+        "attention", "device",
+        message("is a GPU of compute capability {}.{}", gpu.major, gpu.minor),
+        "9.0 (Hopper)", ErrorCode::unsupported);
   }
   return gpu.multiprocessors;
 }
@@ -45,17 +44,15 @@ Status check_sizes(const AttentionShape& shape) {
   if (std::max(shape.D, shape.Dv) > kMostFeatures) {
     return argument_error(
         "attention", "key",
-        "has head size " + std::to_string(std::max(shape.D, shape.Dv)) +
-            " on cuda",
-        "at most " + std::to_string(kMostFeatures), ErrorCode::unsupported);
+        message("has head size {} on cuda", std::max(shape.D, shape.Dv)),
+        message("at most {}", kMostFeatures), ErrorCode::unsupported);
   }
   for (const std::size_t size :
        {shape.B, shape.Hq, shape.query_rows(), shape.key_rows()}) {
     if (size > kMost) {
-      return argument_error(
-          "attention", "query",
-          "has an extent of " + std::to_string(size) + " on cuda",
-          "at most 2^30", ErrorCode::unsupported);
+      return argument_error("attention", "query",
+                            message("has an extent of {} on cuda", size),
+                            "at most 2^30", ErrorCode::unsupported);
     }
   }
   return ok();
@@ -203,7 +200,7 @@ Status CudaBackend::place_lists(const AttentionSpec& spec) {
       std::max(forward_tiles.size(), key_tiles_back.size()) * spec.shape.Hq;
   if (items > std::numeric_limits<int>::max() / 4) {
     return argument_error("attention", "query",
-                          "has " + std::to_string(items) + " tiles on cuda",
+                          message("has {} tiles on cuda", items),
                           "at most 2^29", ErrorCode::unsupported);
   }
   forward_work_ =

@@ -28,11 +28,10 @@ Status check_device(const Device& device) {
 }
 
 Status check_bytes(std::size_t given, std::size_t expected) {
-  return given == expected
-             ? ok()
-             : argument_error(kOperation, "bytes",
-                              "have size " + std::to_string(given),
-                              std::to_string(expected));
+  return given == expected ? ok()
+                           : argument_error(kOperation, "bytes",
+                                            message("have size {}", given),
+                                            std::to_string(expected));
 }
 
 Status copy(void* to, const void* from, std::size_t bytes,

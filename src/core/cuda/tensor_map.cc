@@ -77,11 +77,12 @@ Result<CUtensorMap> tensor_map(const TensorView<const std::byte, 4>& tensor,
       CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (code != CUDA_SUCCESS) {
-    return Error{ErrorCode::device_error,
-                 ErrorDetails{.operation = "attention",
-                              .given = "the GPU's driver refused a tensor map "
-                                       "(error " +
-                                       std::to_string(code) + ")"}};
+    return Error{
+        ErrorCode::device_error,
+        ErrorDetails{
+            .operation = "attention",
+            .given = message("the GPU's driver refused a tensor map (error {})",
+                             static_cast<int>(code))}};
   }
   return map;
 }

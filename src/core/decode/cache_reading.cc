@@ -20,18 +20,17 @@ Status check_held(const SequencePages& sequences, std::uint32_t slot,
                   std::size_t first, std::size_t count) {
   const std::size_t length = sequences.length(slot);
   if (first > length || count > length - first) {
-    return value_error(
-        kCacheReading, "first",
-        std::to_string(first) + " for " + std::to_string(count) + " tokens",
-        "tokens below the length, " + std::to_string(length),
-        ErrorCode::out_of_range);
+    return argument_error(kCacheReading, "first",
+                          message("is {} for {} tokens", first, count),
+                          message("tokens below the length, {}", length),
+                          ErrorCode::out_of_range);
   }
   for (std::size_t n = 0; n < count; ++n) {
     if (!sequences.holds(slot, first + n)) {
       return value_error(kCacheReading, "first", std::to_string(first),
-                         "tokens that the cache still holds: the window gave "
-                         "back token " +
-                             std::to_string(first + n),
+                         message("tokens that the cache still holds: the "
+                                 "window gave back token {}",
+                                 first + n),
                          ErrorCode::out_of_range);
     }
   }

@@ -27,9 +27,9 @@ Status check_types(const NewTokens& tokens, std::string_view operation) {
   for (const auto& [name, tensor] :
        {std::pair("key", &tokens.key), std::pair("value", &tokens.value)}) {
     if (tensor->given() && tensor->dtype() != number) {
-      return value_error(operation, name,
-                         "of type " + std::string(name_of(tensor->dtype())),
-                         name_of(number));
+      return argument_error(operation, name,
+                            message("is of type {}", name_of(tensor->dtype())),
+                            name_of(number));
     }
   }
   return ok();
@@ -64,9 +64,10 @@ Status CacheState::check_ids(std::span<const SequenceId> ids,
     }
     Named& named = named_[ids[n].slot];
     if (named.call == calls_) {
-      return value_error(operation, place_in("ids", n),
-                         "the sequence of " + place_in("ids", named.place),
-                         "each sequence once");
+      return argument_error(
+          operation, place_in("ids", n),
+          message("is the sequence of {}", place_in("ids", named.place)),
+          "each sequence once");
     }
     named = {calls_, n};
   }
@@ -113,8 +114,8 @@ Status CacheState::check(const NewTokens& tokens, std::string_view operation) {
   const SequencePages::Room room = sequences.room_for(growth_);
   if (!room.enough) {
     return argument_error(
-        operation, "key", "needs " + std::to_string(room.needed) + " pages",
-        "at most the " + std::to_string(room.free) + " free pages of the cache",
+        operation, "key", message("needs {} pages", room.needed),
+        message("at most the {} free pages of the cache", room.free),
         ErrorCode::out_of_range);
   }
   return ok();

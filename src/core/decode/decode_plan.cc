@@ -115,7 +115,7 @@ Status check_received(const DecodePlanState& plan) {
   if (plan.num_heads != received.heads()) {
     return value_error(
         kDecodePlan, "num_heads", std::to_string(plan.num_heads),
-        "the cache's received_heads = " + std::to_string(received.heads()));
+        message("the cache's received_heads = {}", received.heads()));
   }
   return plan.operation_options.score_weight.data() == nullptr
              ? ok()
@@ -162,9 +162,8 @@ Status check_rows(const Run& run) {
   return rows <= run.plan.max_queries
              ? ok()
              : Status(argument_error(
-                   kDecodePlan, "key",
-                   "has " + std::to_string(rows) + " tokens",
-                   "at most the plan's " + std::to_string(run.plan.max_queries),
+                   kDecodePlan, "key", message("has {} tokens", rows),
+                   message("at most the plan's {}", run.plan.max_queries),
                    ErrorCode::out_of_range));
 }
 
@@ -227,9 +226,9 @@ Status run_in(const Run& run, Workspace& workspace) {
   const DecodePlanState& plan = run.plan;
   CacheState& cache = *plan.cache;
   if (workspace.bytes() < plan.workspace_bytes) {
-    return value_error(kDecodePlan, "workspace",
-                       std::to_string(workspace.bytes()) + " bytes",
-                       std::to_string(plan.workspace_bytes) + " or more");
+    return argument_error(kDecodePlan, "workspace",
+                          message("is {} bytes", workspace.bytes()),
+                          message("{} or more", plan.workspace_bytes));
   }
   HEADWISE_TRY(cache.check(run.tokens, kDecodePlan));
   HEADWISE_TRY(check_rows(run));

@@ -26,18 +26,17 @@ Status check_indices(const Indices& indices, std::size_t length) {
   std::int64_t least = 0;
   for (std::size_t n = 0; n < indices.extent(0); ++n) {
     const std::int64_t index = indices(n);
-    const auto error = [&](const std::string& expected, ErrorCode code) {
+    const auto error = [&](const Message& expected, ErrorCode code) {
       return value_error(kKeptTokens, "indices[" + std::to_string(n) + "]",
                          std::to_string(index), expected, code);
     };
     if (index < 0 || static_cast<std::uint64_t>(index) >= length) {
-      return error("a token below the length, " + std::to_string(length),
+      return error(message("a token below the length, {}", length),
                    ErrorCode::out_of_range);
     }
     if (index < least) {
-      return error(
-          "more than " + std::to_string(least - 1) + " (ascending numbers)",
-          ErrorCode::invalid_argument);
+      return error(message("more than {} (ascending numbers)", least - 1),
+                   ErrorCode::invalid_argument);
     }
     least = index + 1;
   }
@@ -62,13 +61,12 @@ Status CacheState::check_kept(SequenceId id, Indices indices) const {
           ? 0
           : sequences.shared_pages(id.slot, first, indices.extent(0));
   const std::size_t free = sequences.pool().free_pages();
-  return needed <= free ? ok()
-                        : Status(argument_error(
-                              kKeptTokens, "indices",
-                              "needs " + std::to_string(needed) + " pages",
-                              "at most the " + std::to_string(free) +
-                                  " free pages of the cache",
-                              ErrorCode::out_of_range));
+  return needed <= free
+             ? ok()
+             : Status(argument_error(
+                   kKeptTokens, "indices", message("needs {} pages", needed),
+                   message("at most the {} free pages of the cache", free),
+                   ErrorCode::out_of_range));
 }
 
 void CacheState::keep(std::uint32_t slot, Indices indices) {

@@ -68,9 +68,9 @@ Status check_cache_options(const KvCacheOptions& options) {
     HEADWISE_TRY(check_at_least_one(kKvCache, argument, size));
   }
   if (options.value_is_key_prefix && options.v_head_dim > options.head_dim) {
-    return value_error(
-        kKvCache, "v_head_dim", std::to_string(options.v_head_dim),
-        "at most head_dim = " + std::to_string(options.head_dim));
+    return value_error(kKvCache, "v_head_dim",
+                       std::to_string(options.v_head_dim),
+                       message("at most head_dim = {}", options.head_dim));
   }
   HEADWISE_TRY(check_dtype(options.dtype));
   HEADWISE_TRY(check_page_size(options.page_size));
@@ -184,15 +184,15 @@ Status KvCache::truncate(SequenceId id, std::size_t length) try {
   const std::size_t longest = sequences.length(id.slot);
   if (length > longest) {
     return value_error(kKvCache, "length", std::to_string(length),
-                       "at most the sequence's " + std::to_string(longest),
+                       message("at most the sequence's {}", longest),
                        ErrorCode::out_of_range);
   }
   const SequencePages::Lengths allowed = sequences.truncated_lengths(id.slot);
   if (!allowed.allow(length)) {
     return value_error(kKvCache, "length", std::to_string(length),
-                       "at most " + std::to_string(allowed.kept) + ", or " +
-                           std::to_string(allowed.first) +
-                           " or more: the window gave back the tokens between",
+                       message("at most {}, or {} or more: the window gave "
+                               "back the tokens between",
+                               allowed.kept, allowed.first),
                        ErrorCode::out_of_range);
   }
   sequences.truncate(id.slot, length);

@@ -50,12 +50,11 @@ std::optional<Extents<4>> first_beyond(const TensorView<T, 4>& view,
 
 Error does_not_fit(std::string_view operation, std::string_view argument,
                    const Extents<4>& place, float x, DType stored) {
-  return value_error(operation, std::string(argument) + shape_text(place),
-                     number_text(x),
-                     "a magnitude below " + number_text(end_of_range(stored)) +
-                         ": a cache of " + std::string(name_of(stored)) +
-                         " would store an infinity",
-                     ErrorCode::out_of_range);
+  return value_error(
+      operation, std::string(argument) + shape_text(place), number_text(x),
+      message("a magnitude below {}: a cache of {} would store an infinity",
+              number_text(end_of_range(stored)), name_of(stored)),
+      ErrorCode::out_of_range);
 }
 
 }  // namespace

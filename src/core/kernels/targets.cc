@@ -49,8 +49,8 @@ Status force_target() {
   }
   return Error{ErrorCode::unsupported,
                ErrorDetails{.argument = "HEADWISE_TARGET",
-                            .given = "is " + std::string(forced),
-                            .expected = "one of " + names}};
+                            .given = message("is {}", forced),
+                            .expected = message("one of {}", names)}};
 }
 
 Status check_bf16() {
@@ -61,7 +61,7 @@ Status check_bf16() {
   }
   return Error{ErrorCode::unsupported,
                ErrorDetails{.argument = "HEADWISE_BF16",
-                            .given = "is " + std::string(choice),
+                            .given = message("is {}", choice),
                             .expected = "emulated or nothing"}};
 }
 

@@ -36,7 +36,7 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
                          const std::vector<std::size_t>& sizes) {
   if (sizes.size() != num_kv_heads) {
     return argument_error(kCheckConfig, "kv_group_sizes",
-                          "has " + std::to_string(sizes.size()) + " sizes",
+                          message("has {} sizes", sizes.size()),
                           "num_kv_heads = " + std::to_string(num_kv_heads));
   }
   std::size_t left = num_heads;
@@ -47,16 +47,14 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
     if (sizes[g] > left) {
       return value_error(
           kCheckConfig, name, std::to_string(sizes[g]),
-          "at most " + std::to_string(left) +
-              ", the rest of num_heads = " + std::to_string(num_heads));
+          message("at most {}, the rest of num_heads = {}", left, num_heads));
     }
     left -= sizes[g];
   }
-  return left == 0
-             ? ok()
-             : argument_error(kCheckConfig, "kv_group_sizes",
-                              "has the sum " + std::to_string(num_heads - left),
-                              "num_heads = " + std::to_string(num_heads));
+  return left == 0 ? ok()
+                   : argument_error(kCheckConfig, "kv_group_sizes",
+                                    message("has the sum {}", num_heads - left),
+                                    "num_heads = " + std::to_string(num_heads));
 }
 
 // Without group sizes, every key head is read by the same number of query
@@ -70,7 +68,7 @@ Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads,
     return ok();
   }
   return value_error(kCheckConfig, "num_kv_heads", std::to_string(num_kv_heads),
-                     "a divisor of num_heads = " + std::to_string(num_heads));
+                     message("a divisor of num_heads = {}", num_heads));
 }
 
 // A layer whose heads were all pruned: its output is the bias.
@@ -103,10 +101,9 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
         Features{"w_v.weight", params.w_v->out_features(), "rows"},
         Features{"w_o.weight", params.w_o->in_features(), "columns"}}) {
     if (count != 0) {
-      return argument_error(
-          kCheckConfig, name,
-          "has " + std::to_string(count) + " " + std::string(axis),
-          "0 where num_heads is 0");
+      return argument_error(kCheckConfig, name,
+                            message("has {} {}", count, Message(axis)),
+                            "0 where num_heads is 0");
     }
   }
   return ok();
@@ -136,10 +133,10 @@ Status check_one_arithmetic(const MultiHeadAttentionParams& params) {
         {"w_v", params.w_v ? &*params.w_v : &params.w_q},
         {"w_o", params.w_o ? &*params.w_o : &params.w_q}}) {
     if (linear->arithmetic() != wanted) {
-      return value_error(
+      return argument_error(
           kCheckConfig, name,
-          "in " + std::string(name_of(linear->arithmetic())) + " arithmetic",
-          std::string(name_of(wanted)) + ", as w_q");
+          message("is in {} arithmetic", name_of(linear->arithmetic())),
+          message("{}, as w_q", name_of(wanted)));
     }
   }
   return ok();
@@ -157,10 +154,11 @@ Status check_divided(std::size_t vdim, std::size_t num_kv_heads) {
   if (vdim != 0 && vdim != kOpenSize && vdim % num_kv_heads == 0) {
     return ok();
   }
-  return value_error(
-      kCheckConfig, "vdim", vdim == kOpenSize ? "open" : std::to_string(vdim),
-      "a multiple of num_kv_heads = " + std::to_string(num_kv_heads) +
-          " without a value projection");
+  return argument_error(
+      kCheckConfig, "vdim",
+      vdim == kOpenSize ? "is open" : message("is {}", vdim),
+      message("a multiple of num_kv_heads = {} without a value projection",
+              num_kv_heads));
 }
 
 Status check_rows(std::string_view name, const Linear& linear,
@@ -168,11 +166,9 @@ Status check_rows(std::string_view name, const Linear& linear,
   if (linear.out_features() % heads == 0) {
     return ok();
   }
-  return argument_error(
-      kCheckConfig, name,
-      "has " + std::to_string(linear.out_features()) + " rows",
-      "a multiple of " + std::string(heads_name) + " = " +
-          std::to_string(heads));
+  return argument_error(kCheckConfig, name,
+                        message("has {} rows", linear.out_features()),
+                        message("a multiple of {} = {}", heads_name, heads));
 }
 
 // The size of a value head: from w_v, or without a value projection from `vdim`
@@ -215,10 +211,9 @@ constexpr std::array<InputSize, 3> kInputSizes{
 Status check_rotary(const std::optional<Rotary>& rotary, std::size_t head_dim) {
   return !rotary || rotary->rotary_dim() <= head_dim
              ? ok()
-             : Status(value_error(
-                   kCheckConfig, "rotary.rotary_dim",
-                   std::to_string(rotary->rotary_dim()),
-                   "at most head_dim = " + std::to_string(head_dim)));
+             : Status(value_error(kCheckConfig, "rotary.rotary_dim",
+                                  std::to_string(rotary->rotary_dim()),
+                                  message("at most head_dim = {}", head_dim)));
 }
 
 std::string_view open_size(const MultiHeadAttentionConfig& config) {
@@ -252,7 +247,7 @@ Result<MultiHeadAttentionConfig> with_sizes(MultiHeadAttentionConfig config,
       dim = given;
     } else if (given != kOpenSize && given != dim) {
       return value_error(kCheckConfig, name, std::to_string(given),
-                         std::to_string(*dim) + ", which is fixed");
+                         message("{}, which is fixed", *dim));
     }
   }
   return config;
@@ -276,8 +271,8 @@ Result<MultiHeadAttentionConfig> complete_config(
   if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
     return value_error(
         kCheckConfig, "embed_dim", std::to_string(config.embed_dim),
-        "a multiple of num_heads = " + std::to_string(config.num_heads) +
-            " (or give head_dim)");
+        message("a multiple of num_heads = {} (or give head_dim)",
+                config.num_heads));
   }
   config.num_kv_heads = kv_heads_of(config);
   HEADWISE_TRY(check_kv_heads(config.num_heads, *config.num_kv_heads,
@@ -291,10 +286,10 @@ Result<MultiHeadAttentionConfig> complete_config(
     HEADWISE_TRY(check_divided(*config.vdim, *config.num_kv_heads));
     const std::size_t v_head_dim = *config.vdim / *config.num_kv_heads;
     if (config.v_head_dim.value_or(v_head_dim) != v_head_dim) {
-      return value_error(kCheckConfig, "v_head_dim",
-                         std::to_string(*config.v_head_dim),
-                         "vdim / num_kv_heads = " + std::to_string(v_head_dim) +
-                             " without a value projection");
+      return value_error(
+          kCheckConfig, "v_head_dim", std::to_string(*config.v_head_dim),
+          message("vdim / num_kv_heads = {} without a value projection",
+                  v_head_dim));
     }
     config.v_head_dim = v_head_dim;
   }
@@ -332,7 +327,7 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
   if (heads.head_dim.value_or(head_dim) != head_dim) {
     return value_error(
         kCheckConfig, "head_dim", std::to_string(*heads.head_dim),
-        "the rows of w_q.weight / num_heads = " + std::to_string(head_dim));
+        message("the rows of w_q.weight / num_heads = {}", head_dim));
   }
   HEADWISE_TRY(check_norms(params, heads, head_dim));
   HEADWISE_TRY(check_rotary(heads.rotary, head_dim));

@@ -36,11 +36,11 @@ Result<std::size_t> count_targets(TensorView<const float, 2> logits,
       continue;
     }
     if (target < 0 || static_cast<std::uint64_t>(target) >= C) {
-      return value_error(kOperation, "targets[" + std::to_string(n) + "]",
-                         std::to_string(target),
-                         "a class below C = " + std::to_string(C) + ", or " +
-                             std::to_string(kIgnoredTarget),
-                         ErrorCode::out_of_range);
+      return value_error(
+          kOperation, "targets[" + std::to_string(n) + "]",
+          std::to_string(target),
+          message("a class below C = {}, or {}", C, kIgnoredTarget),
+          ErrorCode::out_of_range);
     }
     ++count;
   }

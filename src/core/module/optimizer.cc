@@ -139,12 +139,13 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
   return {key.substr(0, slash), key.substr(std::min(slash + 1, key.size()))};
 }
 
-std::string expected_keys(std::string_view first, std::string_view second) {
+Message expected_keys(std::string_view first, std::string_view second) {
   if (first.empty()) {
     return "none";
   }
   const std::string one = joined_key(first, "NAME");
-  return second.empty() ? one : one + " and " + joined_key(second, "NAME");
+  return second.empty() ? one
+                        : message("{} and {}", one, joined_key(second, "NAME"));
 }
 
 // Every name is one of this optimiser's, and both of AdamW's are there.
@@ -153,9 +154,10 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
   for (const auto& [key, values] : state.values) {
     const auto [kind, name] = split_key(key);
     if (kind.empty() || name.empty() || (kind != first && kind != second)) {
-      return argument_error(kOptimizer, "state.values",
-                            "has " + key + ", which this optimiser does not",
-                            expected_keys(first, second));
+      return argument_error(
+          kOptimizer, "state.values",
+          message("has {}, which this optimiser does not", key),
+          expected_keys(first, second));
     }
     if (second.empty()) {
       continue;
@@ -163,8 +165,8 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
     const std::string other = joined_key(kind == first ? second : first, name);
     const auto found = state.values.find(other);
     if (found == state.values.end()) {
-      return argument_error(kOptimizer, "state.values", "has " + key,
-                            other + " too");
+      return argument_error(kOptimizer, "state.values", message("has {}", key),
+                            message("{} too", other));
     }
     HEADWISE_TRY(check_shape(kOptimizer, other, found->second.extents(),
                              "that of " + std::string(key), values.extents()));
@@ -195,9 +197,9 @@ Status Optimizer::State::check(std::string_view name,
   const bool finite = std::visit(
       [](const auto& of_kind) { return of_kind.finite_gradients; }, config);
   if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
-    return value_error(
+    return argument_error(
         kOptimizer, gradient_of(name) + "[" + std::to_string(*place) + "]",
-        number_text(gradient[*place]) + " in step " + std::to_string(step),
+        message("is {} in step {}", number_text(gradient[*place]), step),
         "a finite number", ErrorCode::out_of_range);
   }
   const auto known = memories.find(name);
@@ -206,7 +208,7 @@ Status Optimizer::State::check(std::string_view name,
   }
   if (known->second.updated_in == step) {
     return value_error(kOptimizer, name, "updated already",
-                       "one update in step " + std::to_string(step));
+                       message("one update in step {}", step));
   }
   return check_shape(kOptimizer, name, {{values.size()}},
                      "(elements) of the steps before", {{known->second.size}});

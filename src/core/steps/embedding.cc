@@ -124,10 +124,9 @@ Result<Tensor<float, 2>> Embedding::backward(
   }
   if (frozen &&
       (*frozen < 0 || static_cast<std::uint64_t>(*frozen) >= vocab_size())) {
-    return value_error(
-        "embedding", "frozen", std::to_string(*frozen),
-        "0 to vocab_size - 1 = " + std::to_string(vocab_size() - 1),
-        ErrorCode::out_of_range);
+    return value_error("embedding", "frozen", std::to_string(*frozen),
+                       message("0 to vocab_size - 1 = {}", vocab_size() - 1),
+                       ErrorCode::out_of_range);
   }
   auto d_weight =
       embedding_gradient(ids, d_embedded, {0, vocab_size()}, offsets);

@@ -13,8 +13,8 @@ Status check_feature_rows(std::string_view operation, std::string_view name,
       check_shape(operation, name, rows.extents(), "(N, E)", expected));
   if (rows.extent(1) > 1 && rows.stride(1) != 1) {
     return argument_error(
-        operation, name,
-        "has stride " + std::to_string(rows.stride(1)) + " on its axis E", "1");
+        operation, name, message("has stride {} on its axis E", rows.stride(1)),
+        "1");
   }
   return ok();
 }

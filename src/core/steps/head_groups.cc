@@ -21,8 +21,7 @@ Result<HeadGroups> HeadGroups::create(std::span<const std::size_t> sizes) try {
         std::numeric_limits<std::size_t>::max() - offsets.back();
     if (sizes[g] == 0 || sizes[g] > left) {
       return value_error(kOperation, "sizes[" + std::to_string(g) + "]",
-                         std::to_string(sizes[g]),
-                         "1 to " + std::to_string(left));
+                         std::to_string(sizes[g]), message("1 to {}", left));
     }
     offsets.push_back(offsets.back() + sizes[g]);
   }
@@ -42,10 +41,9 @@ Status HeadGroups::check(std::size_t Hq, std::size_t Hkv,
   HEADWISE_TRY(
       check_shape(operation, "kv_groups", {{groups}}, "(Hkv)", {{Hkv}}));
   if (offsets_->back() != Hq) {
-    return value_error(
-        operation, "kv_groups",
-        "for " + std::to_string(offsets_->back()) + " query heads",
-        "Hq = " + std::to_string(Hq));
+    return argument_error(operation, "kv_groups",
+                          message("is for {} query heads", offsets_->back()),
+                          "Hq = " + std::to_string(Hq));
   }
   return ok();
 } catch (...) {

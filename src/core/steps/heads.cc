@@ -14,9 +14,8 @@ template <class T>
 Result<TensorView<T, 4>> split(TensorView<T, 3> x, std::size_t num_heads) {
   const auto [B, L, features] = x.extents();
   if (num_heads == 0 || features % num_heads != 0) {
-    return value_error(
-        "split_heads", "num_heads", std::to_string(num_heads),
-        "a divisor of the features, " + std::to_string(features));
+    return value_error("split_heads", "num_heads", std::to_string(num_heads),
+                       message("a divisor of the features, {}", features));
   }
   const std::size_t D = features / num_heads;
   return TensorView<T, 4>(

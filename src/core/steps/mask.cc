@@ -19,11 +19,10 @@ Result<BoundMask> BoundMask::bind(const Mask& mask, const CallContext& context,
   if (mask.rule_count() > kMostMaskRules) {
     return Error{
         ErrorCode::unsupported,
-        ErrorDetails{
-            .operation = std::string(context.operation),
-            .argument = "mask",
-            .given = "combines " + std::to_string(mask.rule_count()) + " rules",
-            .expected = "at most " + std::to_string(kMostMaskRules)}};
+        ErrorDetails{.operation = std::string(context.operation),
+                     .argument = "mask",
+                     .given = message("combines {} rules", mask.rule_count()),
+                     .expected = message("at most {}", kMostMaskRules)}};
   }
   for (const StoredMaskRule& rule : mask.rules()) {
     HEADWISE_TRY(rule.type->check(rule, {context.operation, context.shape}));

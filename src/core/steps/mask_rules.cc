@@ -23,7 +23,7 @@ Error no_count_of_keys(std::string_view argument, const std::string& place,
                        std::int64_t given, const MaskCall& call) {
   return value_error(call.operation, std::string(argument) + "[" + place + "]",
                      std::to_string(given),
-                     "0 to Lkv = " + std::to_string(call.shape.Lkv),
+                     message("0 to Lkv = {}", call.shape.Lkv),
                      ErrorCode::out_of_range);
 }
 
@@ -46,11 +46,12 @@ Status check_ids(TensorView<const std::int64_t, 2> ids, bool shared,
     for (std::size_t l = 1; l < count; ++l) {
       if (ids(b, l) < ids(b, l - 1)) {
         const std::string place = shared ? std::to_string(l) : place_text(b, l);
-        return value_error(call.operation,
-                           std::string(argument) + "[" + place + "]",
-                           std::to_string(ids(b, l)),
-                           "at least the " + std::to_string(ids(b, l - 1)) +
-                               " before it: ids do not decrease along a row");
+        return value_error(
+            call.operation, std::string(argument) + "[" + place + "]",
+            std::to_string(ids(b, l)),
+            message(
+                "at least the {} before it: ids do not decrease along a row",
+                ids(b, l - 1)));
       }
     }
   }
@@ -78,7 +79,6 @@ std::int64_t keys_in_part(std::int64_t keys, const CallPart& part) {
 struct Causal {
   static constexpr MaskWords kWords = {
       "causal_mask", "causal mask: True where the key is not in the future",
-      "인과(causal) 마스크: 키가 미래가 아니면 True입니다",
       "causal_mask[0,0,i,j] = j <= i + query_start"};
   static constexpr bool kMovesOn = true;
 
@@ -95,7 +95,6 @@ struct Causal {
 struct Window {
   static constexpr MaskWords kWords = {
       "window_mask", "window mask: True where the key is near the query",
-      "윈도우 마스크: 키가 쿼리 주변의 윈도우 안에 있으면 True입니다",
       "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + "
       "query_start"};
   static constexpr bool kMovesOn = true;
@@ -126,8 +125,6 @@ struct WindowAndFirst {
   static constexpr MaskWords kWords = {
       "window_and_first_mask",
       "window mask: True where the key is near the query or among the first",
-      "윈도우 마스크: 키가 쿼리 주변의 윈도우 안에 있거나 처음 몇 개에 속하면 "
-      "True입니다",
       "window_and_first_mask[0,0,i,j] = (p - left <= j | j < keep_first) & "
       "j <= p + right, p = i + query_start"};
   static constexpr bool kMovesOn = true;
@@ -155,9 +152,7 @@ struct WindowAndFirst {
 struct KeyLengths {
   static constexpr MaskWords kWords = {
       "key_lengths_mask", "length mask: True for keys within the length",
-      "길이 마스크: 유효 길이 안의 키가 True입니다",
-      "key_lengths_mask[b,0,i,j] = j < key_lengths[b] (or [b,i])",
-      "key_lengths_mask[b,0,i,j] = j < key_lengths[b] (또는 [b,i])"};
+      "key_lengths_mask[b,0,i,j] = j < key_lengths[b] (or [b,i])"};
 
   std::array<bool, 4> varies(bool /*starts_differ*/) const {
     return {true, false, per_query, true};
@@ -204,7 +199,6 @@ struct KeyLengths {
 struct KeyStarts {
   static constexpr MaskWords kWords = {
       "key_starts_mask", "left padding mask: True from the first real key on",
-      "왼쪽 패딩 마스크: 첫 실제 키부터 True입니다",
       "key_starts_mask[b,0,0,j] = j >= key_starts[b]"};
 
   std::array<bool, 4> varies(bool /*starts_differ*/) const {
@@ -236,9 +230,7 @@ struct KeyStarts {
 struct KeyPadding {
   static constexpr MaskWords kWords = {
       "padding_mask", "padding mask: True where the key is a real token",
-      "패딩 마스크: 키가 실제 토큰이면 True입니다",
-      "padding_mask[b,0,0,j] = key j of sequence b is not padding",
-      "padding_mask[b,0,0,j] = 시퀀스 b의 키 j가 패딩이 아님"};
+      "padding_mask[b,0,0,j] = key j of sequence b is not padding"};
 
   std::array<bool, 4> varies(bool /*starts_differ*/) const {
     return {true, false, false, true};
@@ -263,7 +255,6 @@ struct Documents {
   static constexpr MaskWords kWords = {
       "documents_mask",
       "document mask: True where query and key belong to the same document",
-      "문서 마스크: 쿼리와 키가 같은 문서에 속하면 True입니다",
       "documents_mask[b,0,i,j] = query_ids[b,i] == key_ids[b,j]"};
   static constexpr bool kMovesOn = true;
 
@@ -318,8 +309,7 @@ struct Documents {
 struct Dense {
   static constexpr MaskWords kWords = {
       "dense_mask", "the given mask: True where a query may attend",
-      "주어진 마스크입니다(True = 어텐션 가능)", "dense_mask: given",
-      "dense_mask: 주어진 입력"};
+      "dense_mask: given"};
 
   std::array<bool, 4> varies(bool /*starts_differ*/) const {
     return axes.named();

@@ -10,19 +10,16 @@
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
 
-// How a rule is shown: its step in a trace and in the page. `formula_ko` is
-// empty where the formula has no words to translate.
+// How a rule is shown: its step in a trace and in the page. The operation and a
+// formula with words are in the catalogues (headwise/words/translation.h).
 struct MaskWords {
   std::string_view name;  // of the step: "causal_mask"
-  std::string_view operation_en;
-  std::string_view operation_ko;
+  std::string_view operation;
   std::string_view formula;  // begins with the name
-  std::string_view formula_ko{};
 
   constexpr bool complete() const {
-    return name.ends_with("_mask") && !operation_en.empty() &&
-           !operation_ko.empty() && formula.starts_with(name) &&
-           (formula_ko.empty() || formula_ko.starts_with(name));
+    return name.ends_with("_mask") && !operation.empty() &&
+           formula.starts_with(name);
   }
 };
 

@@ -14,8 +14,8 @@ Result<TensorView<const float, 3>> merge_heads(
   if (H > 1 && context.stride(2) != side_by_side) {
     return argument_error(
         "merge_heads", "context",
-        "has stride " + std::to_string(context.stride(2)) + " on its axis H",
-        "D times the stride of D, " + std::to_string(side_by_side));
+        message("has stride {} on its axis H", context.stride(2)),
+        message("D times the stride of D, {}", side_by_side));
   }
   return TensorView<const float, 3>(
       context.data(), {B, L, H * D},

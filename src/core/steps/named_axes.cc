@@ -25,19 +25,19 @@ std::string axes_text(std::span<const Axis> axes) {
 }
 
 Error wrong_count(std::string_view operation, std::string_view argument,
-                  std::size_t count, std::string_view what,
-                  const std::string& expected, ErrorCode code) {
-  return argument_error(
-      operation, argument,
-      "has " + std::to_string(count) + " " + std::string(what), expected, code);
+                  std::size_t count, std::string_view what, Message expected,
+                  ErrorCode code) {
+  return argument_error(operation, argument,
+                        message("has {} {}", count, Message(what)),
+                        std::move(expected), code);
 }
 
 Error named_twice(std::string_view operation, std::string_view argument,
                   std::span<const Axis> axes, Axis axis) {
   return argument_error(
       operation, argument,
-      "has axes " + axes_text(axes) + " that name " +
-          std::string(kAxisNames[static_cast<std::size_t>(axis)]) + " twice",
+      message("has axes {} that name {} twice", axes_text(axes),
+              kAxisNames[static_cast<std::size_t>(axis)]),
       "each name once");
 }
 
@@ -94,7 +94,7 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
                                     {axis_count_, "names of axes"}}) {
     if (count > kMostAxes) {
       return wrong_count(operation, argument, count, what,
-                         "at most " + std::to_string(kMostAxes),
+                         message("at most {}", kMostAxes),
                          ErrorCode::unsupported);
     }
   }
@@ -102,7 +102,7 @@ Status NamedAxes::check(const AttentionShape& shape, std::string_view operation,
        {std::pair(extent_count_, "axes"), {stride_count_, "strides"}}) {
     if (count != axis_count_) {
       return wrong_count(operation, argument, count, what,
-                         "one for each name in " + axes_text(axes()),
+                         message("one for each name in {}", axes_text(axes())),
                          ErrorCode::invalid_argument);
     }
   }

@@ -40,16 +40,15 @@ Status check_normed_axes(std::string_view operation, std::string_view name,
                          const TensorView<const float, 4>& x, NormOver over) {
   const auto [B, L, H, D] = x.extents();
   if (D > 1 && x.stride(3) != 1) {
-    return argument_error(
-        operation, name,
-        "has stride " + std::to_string(x.stride(3)) + " on its axis D", "1");
+    return argument_error(operation, name,
+                          message("has stride {} on its axis D", x.stride(3)),
+                          "1");
   }
   if (over == NormOver::projection && H > 1 &&
       x.stride(2) != static_cast<std::ptrdiff_t>(D)) {
-    return argument_error(
-        operation, name,
-        "has stride " + std::to_string(x.stride(2)) + " on its axis H",
-        "D = " + std::to_string(D) + " for a norm over the projection");
+    return argument_error(operation, name,
+                          message("has stride {} on its axis H", x.stride(2)),
+                          message("D = {} for a norm over the projection", D));
   }
   return ok();
 }

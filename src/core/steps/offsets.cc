@@ -24,13 +24,13 @@ Status check_one(TensorView<const std::int64_t, 1> offsets, std::size_t rows,
     if (offsets(n) < offsets(n - 1)) {
       return value_error(
           operation, place(n), std::to_string(offsets(n)),
-          place(n - 1) + " = " + std::to_string(offsets(n - 1)) + " or more",
+          message("{} = {} or more", place(n - 1), offsets(n - 1)),
           ErrorCode::out_of_range);
     }
   }
   if (offsets(last) != total) {
     return value_error(operation, place(last), std::to_string(offsets(last)),
-                       "the number of rows, " + std::to_string(total),
+                       message("the number of rows, {}", total),
                        ErrorCode::out_of_range);
   }
   return ok();

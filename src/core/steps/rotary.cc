@@ -43,11 +43,9 @@ Status check_rotated_axis(std::string_view name,
                           const TensorView<const float, 4>& x) {
   return x.extent(3) <= 1 || x.stride(3) == 1
              ? ok()
-             : Status(argument_error(kRotary, name,
-                                     "has stride " +
-                                         std::to_string(x.stride(3)) +
-                                         " on its axis D",
-                                     "1"));
+             : Status(argument_error(
+                   kRotary, name,
+                   message("has stride {} on its axis D", x.stride(3)), "1"));
 }
 
 std::int64_t position_of(const RotaryPositions& at, std::size_t b,
@@ -59,13 +57,12 @@ std::int64_t position_of(const RotaryPositions& at, std::size_t b,
 
 Error start_error(std::int64_t start, std::size_t rows, std::uint64_t most) {
   if (rows > most) {
-    return argument_error(
-        kRotary, "cos", "has " + std::to_string(most) + " positions",
-        "at least " + std::to_string(rows), ErrorCode::out_of_range);
+    return argument_error(kRotary, "cos", message("has {} positions", most),
+                          message("at least {}", rows),
+                          ErrorCode::out_of_range);
   }
   return value_error(kRotary, "positions.start", std::to_string(start),
-                     "0 to " + std::to_string(most - rows),
-                     ErrorCode::out_of_range);
+                     message("0 to {}", most - rows), ErrorCode::out_of_range);
 }
 
 Error position_error(const RotaryPositions& at, std::size_t b, std::size_t l,
@@ -73,7 +70,7 @@ Error position_error(const RotaryPositions& at, std::size_t b, std::size_t l,
   return value_error(
       kRotary,
       "positions[" + std::to_string(b) + "][" + std::to_string(l) + "]",
-      std::to_string(at.positions(b, l)), "0 to " + std::to_string(most - 1),
+      std::to_string(at.positions(b, l)), message("0 to {}", most - 1),
       ErrorCode::out_of_range);
 }
 
@@ -190,10 +187,10 @@ struct Rotary::State {
                      const RotaryPositions& at) const {
     const Extents<4>& extents = x.extents();
     if (extents[3] < 2 * pairs) {
-      return argument_error(
-          kRotary, name, "has head_dim " + std::to_string(extents[3]),
-          "at least rotary_dim = " + std::to_string(2 * pairs),
-          ErrorCode::shape_mismatch);
+      return argument_error(kRotary, name,
+                            message("has head_dim {}", extents[3]),
+                            message("at least rotary_dim = {}", 2 * pairs),
+                            ErrorCode::shape_mismatch);
     }
     HEADWISE_TRY(check_rotated_axis(name, x));
     HEADWISE_TRY(check_positions(at, extents[0], extents[1], positions()));
@@ -254,13 +251,13 @@ Result<Rotary> Rotary::from_tables(TensorView<const float, 2> cos,
                            "(positions, rotary_dim / 2)", cos.extents()));
   if (cos.size() == 0) {
     return argument_error(kRotary, "cos",
-                          "has shape " + shape_text(cos.extents()),
+                          message("has shape {}", shape_text(cos.extents())),
                           "at least one position and one pair");
   }
   if (cos.extent(0) > kMostPositions) {
     return argument_error(kRotary, "cos",
-                          "has " + std::to_string(cos.extent(0)) + " positions",
-                          "at most " + std::to_string(kMostPositions));
+                          message("has {} positions", cos.extent(0)),
+                          message("at most {}", kMostPositions));
   }
   State state;
   state.pairs = cos.extent(1);

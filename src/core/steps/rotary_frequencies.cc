@@ -22,7 +22,7 @@ Status check_at_least(std::string_view argument, double given, double least) {
              ? ok()
              : Status(value_error(
                    kRotaryFrequencies, argument, number_text(given),
-                   "a number, " + number_text(least) + " or greater"));
+                   message("a number, {} or greater", number_text(least))));
 }
 
 Status check_length(std::string_view argument, std::size_t length) {
@@ -111,11 +111,10 @@ struct Scale {
     if (!(rule.low_freq_factor > 0 &&
           rule.low_freq_factor < rule.high_freq_factor &&
           std::isfinite(rule.high_freq_factor))) {
-      return value_error(
-          kRotaryFrequencies, "scaling.high_freq_factor",
-          number_text(rule.high_freq_factor),
-          "above low_freq_factor = " + number_text(rule.low_freq_factor) +
-              ", which is above 0");
+      return value_error(kRotaryFrequencies, "scaling.high_freq_factor",
+                         number_text(rule.high_freq_factor),
+                         message("above low_freq_factor = {}, which is above 0",
+                                 number_text(rule.low_freq_factor)));
     }
     const auto length = static_cast<double>(rule.original_length);
     RotaryFrequencies made{powers(config.rotary_dim, ln_base)};
@@ -137,8 +136,8 @@ struct Scale {
           std::isfinite(rule.beta_fast))) {
       return value_error(kRotaryFrequencies, "scaling.beta_fast",
                          number_text(rule.beta_fast),
-                         "at least beta_slow = " + number_text(rule.beta_slow) +
-                             ", which is above 0");
+                         message("at least beta_slow = {}, which is above 0",
+                                 number_text(rule.beta_slow)));
     }
     if (config.base == 1) {
       return value_error(kRotaryFrequencies, "base", "1", "above 1 for YaRN");

@@ -41,10 +41,9 @@ Status check_grouped_heads(std::string_view operation,
   }
   const bool even = Hkv == 0 ? Hq == 0 : Hq % Hkv == 0;
   return even ? ok()
-              : argument_error(operation, "query",
-                               "has " + std::to_string(Hq) + " heads",
-                               "a multiple of the " + std::to_string(Hkv) +
-                                   " heads of " + std::string(argument));
+              : argument_error(
+                    operation, "query", message("has {} heads", Hq),
+                    message("a multiple of the {} heads of {}", Hkv, argument));
 }
 
 Status check_token_offsets(std::string_view operation, std::size_t B,
@@ -55,8 +54,7 @@ Status check_token_offsets(std::string_view operation, std::size_t B,
   }
   if (B != 1) {
     return argument_error(operation, "offsets",
-                          "are given with a batch axis of " + std::to_string(B),
-                          "1");
+                          message("are given with a batch axis of {}", B), "1");
   }
   return Offsets(offsets).check(L, L, operation);
 }

@@ -108,19 +108,19 @@ Status check_buckets(const T5Bias& bias, std::string_view operation) {
   const std::size_t buckets = bias.table.extent(0);
   const std::size_t directions = bias.bidirectional ? 2 : 1;
   if (buckets < 2 * directions || buckets % directions != 0) {
-    return argument_error(operation, "t5_bias.table",
-                          "has shape " + shape_text(bias.table.extents()),
-                          bias.bidirectional
-                              ? "an even number of buckets, at least 4, for "
-                                "both directions"
-                              : "at least 2 buckets");
+    return argument_error(
+        operation, "t5_bias.table",
+        message("has shape {}", shape_text(bias.table.extents())),
+        bias.bidirectional ? "an even number of buckets, at least 4, for "
+                             "both directions"
+                           : "at least 2 buckets");
   }
   const std::size_t exact = buckets / directions / 2;
   if (bias.max_distance <= static_cast<std::int64_t>(exact)) {
-    return value_error(operation, "t5_bias.max_distance",
-                       std::to_string(bias.max_distance),
-                       "more than " + std::to_string(exact) +
-                           ", the distances with a bucket of their own");
+    return value_error(
+        operation, "t5_bias.max_distance", std::to_string(bias.max_distance),
+        message("more than {}, the distances with a bucket of their own",
+                exact));
   }
   return ok();
 }

@@ -24,9 +24,8 @@ Status check_token(TokenId id, std::size_t b, std::size_t t,
   return value_error(
       "", "tokens[" + std::to_string(b) + "][" + std::to_string(t) + "]",
       std::to_string(id),
-      vocab_size == 0
-          ? "no token, as vocab_size is 0"
-          : "0 to vocab_size - 1 = " + std::to_string(vocab_size - 1),
+      vocab_size == 0 ? "no token, as vocab_size is 0"
+                      : message("0 to vocab_size - 1 = {}", vocab_size - 1),
       ErrorCode::out_of_range);
 } catch (...) {
   return caught_out_of_memory();

@@ -40,10 +40,9 @@ T element(const std::byte* data, std::size_t index) {
 
 Error type_error(const Array& array, std::string_view operation,
                  std::string_view name, std::string_view expected) {
-  return argument_error(
-      operation, name,
-      "holds " + std::string(name_of(array.dtype)) + " elements",
-      std::string(expected));
+  return argument_error(operation, name,
+                        message("holds {} elements", name_of(array.dtype)),
+                        std::string(expected));
 }
 
 // "(3, 4)": where the element `flat` of C order is.
@@ -67,7 +66,7 @@ Error not_finite(std::span<const std::size_t> shape, std::string_view operation,
   // Never "-nan".
   const std::string shown = std::isnan(value) ? "nan" : number_text(value);
   return argument_error(
-      operation, name, "is " + shown + " at " + index_text(shape, index),
+      operation, name, message("is {} at {}", shown, index_text(shape, index)),
       std::isfinite(value) ? "finite numbers of float32" : "finite numbers",
       ErrorCode::bad_data);
 }
@@ -98,19 +97,18 @@ namespace detail {
 Status check_rank(const Array& array, std::string_view operation,
                   std::string_view name, std::size_t rank) {
   if (array.shape.size() != rank) {
-    return argument_error(
-        operation, name, "has shape " + shape_text(array.shape),
-        std::to_string(rank) + (rank == 1 ? " axis" : " axes"),
-        ErrorCode::shape_mismatch);
+    return argument_error(operation, name,
+                          message("has shape {}", shape_text(array.shape)),
+                          message(rank == 1 ? "{} axis" : "{} axes", rank),
+                          ErrorCode::shape_mismatch);
   }
   // An Array made by hand may not hold what its shape says.
   std::vector<std::size_t> factors = array.shape;
   factors.push_back(size_of(array.dtype));
   if (checked_product(factors) != array.data.size()) {
     return argument_error(
-        operation, name,
-        "has " + std::to_string(array.data.size()) + " bytes of data",
-        "those of its shape " + shape_text(array.shape));
+        operation, name, message("has {} bytes of data", array.data.size()),
+        message("those of its shape {}", shape_text(array.shape)));
   }
   return ok();
 }
@@ -160,9 +158,9 @@ Status convert(const Array& array, std::string_view operation,
       for (std::size_t i = 0; i < out.size(); ++i) {
         const T value = element<T>(array.data.data(), i);
         if (!std::in_range<std::int64_t>(value)) {
-          return value_error(
+          return argument_error(
               operation, name,
-              std::to_string(value) + " at " + index_text(array.shape, i),
+              message("is {} at {}", value, index_text(array.shape, i)),
               "at most 2^63 - 1", ErrorCode::out_of_range);
         }
         // NOLINTNEXTLINE(bugprone-signed-char-misuse): an int8 is a number

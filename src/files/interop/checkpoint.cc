@@ -45,8 +45,8 @@ AnyView view_of(const ModelConfig::mapped_type& setting) {
 
 // ---- The entries of a file that is read. ----
 
-std::string holds(const Array& array) {
-  return "holds " + std::string(name_of(array.dtype)) + " elements";
+Message holds(const Array& array) {
+  return message("holds {} elements", name_of(array.dtype));
 }
 
 // Takes the entries of an archive one by one; what is left over is an error.
@@ -55,8 +55,8 @@ class Entries {
   Entries(NamedArrays arrays, const std::string& path)
       : arrays_(std::move(arrays)), file_{std::string(kCheckpoint), path} {}
 
-  Error bad(std::string_view entry, std::string given,
-            std::string expected = {}) const {
+  Error bad(std::string_view entry, Message given,
+            Message expected = {}) const {
     return file_.of_entry(printable(entry))
         .bad_data(std::move(given), std::move(expected));
   }
@@ -66,7 +66,7 @@ class Entries {
   Result<T> number(const std::string& name, DType dtype) {
     const auto found = arrays_.find(name);
     if (found == arrays_.end()) {
-      return file_.bad_data("is not a checkpoint: it has no " + name);
+      return file_.bad_data(message("is not a checkpoint: it has no {}", name));
     }
     const Array array = std::move(found->second);
     arrays_.erase(found);
@@ -93,8 +93,8 @@ class Entries {
       return bad(name, holds(array), std::string(name_of(dtype)));
     }
     if (rank && array.shape.size() != *rank) {
-      return bad(name, "has shape " + shape_text(array.shape),
-                 *rank == 0 ? "one number" : std::to_string(*rank) + " axes");
+      return bad(name, message("has shape {}", shape_text(array.shape)),
+                 *rank == 0 ? "one number" : message("{} axes", *rank));
     }
     return ok();
   }
@@ -167,9 +167,8 @@ Status check_owner(const Entries& entries, const std::string& name,
   HEADWISE_TRY(entries.check_numbers(entry, array, DType::float32, 1));
   const std::size_t size = count_elements(owner->second);
   if (array.shape.front() != size) {
-    return entries.bad(
-        entry, "has shape " + shape_text(array.shape),
-        "(" + std::to_string(size) + "), the elements of " + owner->first);
+    return entries.bad(entry, message("has shape {}", shape_text(array.shape)),
+                       message("({}), the elements of {}", size, owner->first));
   }
   return ok();
 }
@@ -192,7 +191,7 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
   HEADWISE_ASSIGN(const auto format,
                   entries.number<std::int64_t>("format", DType::int64));
   if (format != kCheckpointFormat) {
-    return entries.bad("format", "is " + std::to_string(format),
+    return entries.bad("format", message("is {}", format),
                        std::to_string(kCheckpointFormat));
   }
   const auto step = entries.number<std::uint64_t>("step", DType::uint64);
@@ -229,16 +228,14 @@ std::string setting_text(const ModelConfig::mapped_type& setting) {
   return printable(std::get<std::string>(setting));
 }
 
-Error another_model(const std::string& path, const std::string& entry,
-                    const std::string& given, std::string expected) {
+Error another_model(const std::string& path, Message fault,
+                    Message expected = {}) {
   return FileSubject{std::string(kCheckpoint), path}.bad_data(
-      "is of another model: " + printable(entry) + " " + given,
-      std::move(expected));
+      message("is of another model: {}", fault), std::move(expected));
 }
 
 Error lacks(const std::string& path, const std::string& entry) {
-  return FileSubject{std::string(kCheckpoint), path}.bad_data(
-      "is of another model: it has no " + printable(entry));
+  return another_model(path, message("it has no {}", printable(entry)));
 }
 
 Status check_config(const ModelConfig& given, const std::string& path,
@@ -249,14 +246,17 @@ Status check_config(const ModelConfig& given, const std::string& path,
       return lacks(path, name);
     }
     if (found->second != setting) {
-      return another_model(path, name, "is " + setting_text(found->second),
-                           setting_text(setting));
+      return another_model(
+          path,
+          message("{} is {}", printable(name), setting_text(found->second)),
+          setting_text(setting));
     }
   }
   for (const auto& [name, setting] : given) {
     if (!expected.contains(name)) {
-      return another_model(path, name, "is " + setting_text(setting),
-                           "no such setting");
+      return another_model(
+          path, message("{} is {}", printable(name), setting_text(setting)),
+          "no such setting");
     }
   }
   return ok();
@@ -311,14 +311,16 @@ Status check_model(const Checkpoint& checkpoint, const std::string& path,
         return lacks(path, name);
       }
       if (found->second.shape != shape) {
-        return another_model(path, name,
-                             "has shape " + shape_text(found->second.shape),
+        return another_model(path,
+                             message("{} has shape {}", printable(name),
+                                     shape_text(found->second.shape)),
                              shape_text(shape));
       }
     }
     for (const auto& [name, array] : checkpoint.params) {
       if (!params.contains(name)) {
-        return another_model(path, name, "is there", "no such parameter");
+        return another_model(path, message("{} is there", printable(name)),
+                             "no such parameter");
       }
     }
     return ok();

@@ -23,8 +23,8 @@ namespace {
 constexpr std::string_view kConvertParams = "convert";
 
 // About an option, by its name in ConvertOptions.
-Error wrong_option(ErrorCode code, std::string_view option, std::string given,
-                   std::string expected) {
+Error wrong_option(ErrorCode code, std::string_view option, Message given,
+                   Message expected) {
   return argument_error(kConvertParams, option, std::move(given),
                         std::move(expected), code);
 }
@@ -49,9 +49,9 @@ std::set<std::string> tensors_of(const LayoutMatch& match) {
 }
 
 // "a prefix of the layout bert: \"\" or \"bert.\""
-std::string prefixes_text(const Layout& layout) {
-  return "a prefix of the layout " + std::string(layout.name) + ": \"" +
-         list_text(layout.prefixes, "\" or \"") + "\"";
+Message prefixes_text(const Layout& layout) {
+  return message("a prefix of the layout {}: \"{}\"", layout.name,
+                 list_text(layout.prefixes, "\" or \""));
 }
 
 // What every step of a conversion needs to know.
@@ -65,8 +65,9 @@ struct Conversion {
 Result<const Layout*> find_to(const ConvertOptions& options) {
   const auto found = std::ranges::find(layouts(), options.to, &Layout::name);
   if (found == layouts().end()) {
-    return wrong_option(ErrorCode::invalid_argument, "to", "is " + options.to,
-                        "one of " + list_text(layouts(), ", ", &Layout::name));
+    return wrong_option(
+        ErrorCode::invalid_argument, "to", message("is {}", options.to),
+        message("one of {}", list_text(layouts(), ", ", &Layout::name)));
   }
   return &*found;
 }
@@ -78,7 +79,7 @@ Result<std::string_view> choose_prefix(const Conversion& conversion,
     const auto found = std::ranges::find(to.prefixes, *wanted);
     if (found == to.prefixes.end()) {
       return wrong_option(ErrorCode::invalid_argument, "prefix",
-                          "is \"" + *wanted + "\"", prefixes_text(to));
+                          message("is \"{}\"", *wanted), prefixes_text(to));
     }
     return *found;
   }
@@ -103,19 +104,20 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
   const ConvertOptions& options = conversion.options;
   if (options.layer) {
     if (std::ranges::find(match.layers, *options.layer) == match.layers.end()) {
-      return wrong_option(ErrorCode::out_of_range, "layer",
-                          "is " + std::to_string(*options.layer),
-                          "one of " + list_text(match.layers, " ") + " as in " +
-                              conversion.path);
+      return wrong_option(
+          ErrorCode::out_of_range, "layer", message("is {}", *options.layer),
+          message("one of {} as in {}", list_text(match.layers, " "),
+                  conversion.path));
     }
     return std::vector<std::size_t>{*options.layer};
   }
   if (match.layers.size() > 1 && !has_numbers(conversion.to, prefix)) {
     ErrorDetails is{.operation = std::string(kConvertParams),
                     .argument = "layer"};
-    is.given = "is required, because the layout " +
-               std::string(conversion.to.name) + " holds one layer";
-    is.hint = conversion.path + " has layers " + list_text(match.layers, " ");
+    is.given = message("is required, because the layout {} holds one layer",
+                       conversion.to.name);
+    is.hint = message("{} has layers {}", conversion.path,
+                      list_text(match.layers, " "));
     return Error(ErrorCode::invalid_argument, std::move(is));
   }
   return match.layers;
@@ -129,8 +131,7 @@ struct HeadCount {
 constexpr std::string_view kOption = "num_heads";
 constexpr std::string_view kOwnHeads = "its num_heads";
 
-Error bad_heads(const HeadCount& heads, std::string given,
-                std::string expected) {
+Error bad_heads(const HeadCount& heads, Message given, Message expected) {
   return wrong_option(ErrorCode::shape_mismatch, heads.from, std::move(given),
                       std::move(expected));
 }
@@ -162,10 +163,10 @@ Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
   if (*heads) {
     return std::optional(HeadCount{"the head count of config.json", **heads});
   }
-  return wrong_option(
-      ErrorCode::invalid_argument, kOption, "is not given",
-      "the number of heads: the layout " + std::string(conversion.to.name) +
-          " needs it, and the shapes of " + conversion.path + " do not say it");
+  return wrong_option(ErrorCode::invalid_argument, kOption, "is not given",
+                      message("the number of heads: the layout {} needs it, "
+                              "and the shapes of {} do not say it",
+                              conversion.to.name, conversion.path));
 }
 
 // Gives the layer its heads, if they divide its features.
@@ -179,19 +180,18 @@ Status set_heads(const HeadCount& heads, const std::string& path,
     return ok();
   }
   if (heads.count == 0 || q_features == 0 || q_features % heads.count != 0) {
-    return bad_heads(heads, "is " + std::to_string(heads.count),
-                     "a divisor of the " + std::to_string(q_features) +
-                         " features of queries in " + path);
+    return bad_heads(heads, message("is {}", heads.count),
+                     message("a divisor of the {} features of queries in {}",
+                             q_features, path));
   }
   // A head of keys is as long as one of queries.
   const std::size_t head = q_features / heads.count;
   if (k_features % head != 0) {
-    return bad_heads(heads,
-                     "is " + std::to_string(heads.count) +
-                         ", which makes a head " + std::to_string(head) +
-                         " features long",
-                     "a divisor of the " + std::to_string(k_features) +
-                         " of keys in " + path);
+    return bad_heads(
+        heads,
+        message("is {}, which makes a head {} features long", heads.count,
+                head),
+        message("a divisor of the {} of keys in {}", k_features, path));
   }
   layer.num_kv_heads = k_features / head;
   return ok();
@@ -208,8 +208,8 @@ Status settle_heads(const Conversion& conversion, std::size_t number,
   const auto& wanted = conversion.options.num_heads;
   const auto known = found ? std::optional(found->count) : layer.num_heads;
   if (wanted && known && wanted != known) {
-    return bad_heads({kOption, *wanted}, "is " + std::to_string(*wanted),
-                     std::to_string(*known) + " as in " + conversion.path);
+    return bad_heads({kOption, *wanted}, message("is {}", *wanted),
+                     message("{} as in {}", *known, conversion.path));
   }
   return found ? set_heads(*found, conversion.path, layer) : ok();
 }
@@ -219,10 +219,9 @@ Status check_converted_names(const Conversion& conversion,
   for (const std::string& name : converted.other_names) {
     if (converted.tensors.contains(name)) {
       return wrong_option(ErrorCode::bad_data, "attention_only",
-                          "is not given, but the layout " +
-                              std::string(conversion.to.name) +
-                              " has a tensor of the same name as " + name +
-                              " in " + conversion.path,
+                          message("is not given, but the layout {} has a "
+                                  "tensor of the same name as {} in {}",
+                                  conversion.to.name, name, conversion.path),
                           "");
     }
   }
@@ -349,7 +348,8 @@ Status write_params(const std::string& path, const ConvertedParams& params) {
     if (path.ends_with(".safetensors")) {
       return write_safetensors(path, views, params.metadata);
     }
-    return wrong_option(ErrorCode::invalid_argument, "path", "is " + path,
+    return wrong_option(ErrorCode::invalid_argument, "path",
+                        message("is {}", path),
                         "a name that ends in .safetensors or .npz");
   });
 }

@@ -82,7 +82,7 @@ Forms forms_of_mask(const Dialect& dialect, const Array& mask) {
 }
 
 // Of a nonzero element, or of a number.
-std::string reading_text(MaskReading reading) {
+Message reading_text(MaskReading reading) {
   switch (reading) {
     case MaskReading::refused:
       return "refused";
@@ -102,29 +102,29 @@ std::string dialect_name(const Dialect& dialect) {
   return std::string(dialect.name);
 }
 
-std::string why_masks_differ(const Dialect& a, const Dialect& b,
-                             const DialectInput& input) {
+Message why_masks_differ(const Dialect& a, const Dialect& b,
+                         const DialectInput& input) {
   if (input.mask != nullptr) {
     const Forms in_a = forms_of_mask(a, *input.mask);
     const Forms in_b = forms_of_mask(b, *input.mask);
     if (in_a.reading != in_b.reading) {
-      return "an element of the mask means " + reading_text(in_a.reading) +
-             " in " + dialect_name(a) + " and " + reading_text(in_b.reading) +
-             " in " + dialect_name(b);
+      return message("an element of the mask means {} in {} and {} in {}",
+                     reading_text(in_a.reading), dialect_name(a),
+                     reading_text(in_b.reading), dialect_name(b));
     }
     if (in_a.form->axes != in_b.form->axes ||
         in_a.form->heads_in_batch != in_b.form->heads_in_batch) {
-      return "a mask of rank " + std::to_string(in_a.form->rank) + " is " +
-             axes_text(*in_a.form) + " in " + dialect_name(a) + " and " +
-             axes_text(*in_b.form) + " in " + dialect_name(b);
+      return message("a mask of rank {} is {} in {} and {} in {}",
+                     in_a.form->rank, axes_text(*in_a.form), dialect_name(a),
+                     axes_text(*in_b.form), dialect_name(b));
     }
   }
-  return "in a key padding mask, True means " + reading_text(a.key_padding) +
-         " in " + dialect_name(a) + " and " + reading_text(b.key_padding) +
-         " in " + dialect_name(b);
+  return message("in a key padding mask, True means {} in {} and {} in {}",
+                 reading_text(a.key_padding), dialect_name(a),
+                 reading_text(b.key_padding), dialect_name(b));
 }
 
-std::string corner(const Dialect& dialect) {
+Message corner(const Dialect& dialect) {
   switch (dialect.causal) {
     case CausalAlignment::top_left:
       return "the first query with the first key";
@@ -137,36 +137,37 @@ std::string corner(const Dialect& dialect) {
 }
 
 // What masked scores are.
-std::string fill_text(const Dialect& dialect) {
+Message fill_text(const Dialect& dialect) {
   const std::string number = number_text(dialect.fill_value, 8);
   switch (dialect.fill) {
     case MaskFill::infinite:
       return "-inf";
     case MaskFill::replaced:
-      return "replaced with " + number;
+      return message("replaced with {}", number);
     case MaskFill::added:
-      return "their own numbers plus " + number;
+      return message("their own numbers plus {}", number);
   }
   return "";
 }
 
-std::string why_rows_differ(const Dialect& a, const Dialect& b,
-                            const DialectCall& call) {
-  return "a fully masked row gives " + empty_row_text(a, call) + " in " +
-         dialect_name(a) + " and " + empty_row_text(b, call) + " in " +
-         dialect_name(b);
+Message why_rows_differ(const Dialect& a, const Dialect& b,
+                        const DialectCall& call) {
+  return message("a fully masked row gives {} in {} and {} in {}",
+                 empty_row_text(a, call), dialect_name(a),
+                 empty_row_text(b, call), dialect_name(b));
 }
 
-std::string why_scores_differ(const Dialect& a, const Dialect& b) {
-  return "masked keys get weight: masked scores are " + fill_text(a) + " in " +
-         dialect_name(a) + " and " + fill_text(b) + " in " + dialect_name(b);
+Message why_scores_differ(const Dialect& a, const Dialect& b) {
+  return message(
+      "masked keys get weight: masked scores are {} in {} and {} in {}",
+      fill_text(a), dialect_name(a), fill_text(b), dialect_name(b));
 }
 
 // ---- The steps, one after the other. ----
 
 using Found = std::optional<DialectDifference>;
 
-Found with_why(Found found, std::string why) {
+Found with_why(Found found, Message why) {
   if (found) {
     found->why = std::move(why);
   }
@@ -199,10 +200,10 @@ Found diff_causal(const Dialect& a, const Dialect& b,
   const auto seen = [](const DialectSteps& steps) {
     return [&steps](std::size_t n) { return steps.causal[n] != 0 ? 1.0 : 0.0; };
   };
-  return with_why(compare(shape, "causal_mask", seen(in_a), seen(in_b)),
-                  "a causal mask aligns " + corner(a) + " in " +
-                      dialect_name(a) + " and " + corner(b) + " in " +
-                      dialect_name(b));
+  return with_why(
+      compare(shape, "causal_mask", seen(in_a), seen(in_b)),
+      message("a causal mask aligns {} in {} and {} in {}", corner(a),
+              dialect_name(a), corner(b), dialect_name(b)));
 }
 
 Found diff_weights(const Dialect& a, const Dialect& b,
@@ -219,9 +220,10 @@ Found diff_weights(const Dialect& a, const Dialect& b,
     const Dialect& before = a.softcap == SoftcapOrder::before_mask ? a : b;
     const Dialect& after = a.softcap == SoftcapOrder::before_mask ? b : a;
     found->step = "softcap";
-    found->why = dialect_name(before) + " caps scores before the mask and " +
-                 dialect_name(after) +
-                 " after it, which leaves weight on masked keys";
+    found->why = message(
+        "{} caps scores before the mask and {} after it, which leaves weight "
+        "on masked keys",
+        dialect_name(before), dialect_name(after));
     return found;
   }
   const auto& [b0, h0, i0, j0] = found->at;
@@ -258,8 +260,8 @@ Found diff_returned(const Dialect& a, const Dialect& b,
     };
     return with_why(
         compare(shape, "returned_weights", returned(a), returned(b)),
-        dialect_name(after) + " returns the weights after dropout and " +
-            dialect_name(before) + " before it");
+        message("{} returns the weights after dropout and {} before it",
+                dialect_name(after), dialect_name(before)));
   }
   if (a.averages_heads == b.averages_heads) {
     return std::nullopt;
@@ -280,9 +282,11 @@ Found diff_returned(const Dialect& a, const Dialect& b,
       return sum / static_cast<double>(shape.Hq);
     };
   };
-  return with_why(compare(shape, "returned_weights", returned(a), returned(b)),
-                  dialect_name(mean) + " returns the mean over the heads and " +
-                      dialect_name(each) + " the weights of each head");
+  return with_why(
+      compare(shape, "returned_weights", returned(a), returned(b)),
+      message(
+          "{} returns the mean over the heads and {} the weights of each head",
+          dialect_name(mean), dialect_name(each)));
 }
 
 Status check(const DialectInput& input, const AttentionShape& shape) {
@@ -323,9 +327,9 @@ Result<std::optional<DialectDifference>> diff_dialects(
     const Error& error = in_a ? in_b.error() : in_a.error();
     DialectDifference found;
     found.step = "mask";
-    found.why = dialect_name(in_a ? b : a) + " does not take this mask: it " +
-                error.details().given + ", expected " +
-                error.details().expected;
+    found.why = message("{} does not take this mask: it {}, expected {}",
+                        dialect_name(in_a ? b : a), error.details().given,
+                        error.details().expected);
     return std::optional(std::move(found));
   }
   Found found = diff_masks(a, b, input, shape, *in_a, *in_b);

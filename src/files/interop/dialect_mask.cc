@@ -54,8 +54,9 @@ struct Reader {
   Error wrong_rank(const Array& mask) const {
     if (dialect.masks.empty()) {
       return argument_error(
-          kDialectMask, argument, "has shape " + shape_text(mask.shape),
-          "no mask with the dialect " + std::string(dialect.name),
+          kDialectMask, argument,
+          message("has shape {}", shape_text(mask.shape)),
+          message("no mask with the dialect {}", dialect.name),
           ErrorCode::unsupported);
     }
     std::string forms;
@@ -66,8 +67,8 @@ struct Reader {
       }
     }
     return argument_error(
-        kDialectMask, argument, "has shape " + shape_text(mask.shape),
-        "a mask as " + std::string(dialect.name) + " takes it: " + forms,
+        kDialectMask, argument, message("has shape {}", shape_text(mask.shape)),
+        message("a mask as {} takes it: {}", dialect.name, forms),
         ErrorCode::shape_mismatch);
   }
 
@@ -82,8 +83,8 @@ struct Reader {
     }
     return argument_error(
         kDialectMask, argument,
-        "holds " + std::string(headwise::name_of(mask.dtype)) + " elements",
-        "elements as " + std::string(dialect.name) + " takes them: " + types);
+        message("holds {} elements", headwise::name_of(mask.dtype)),
+        message("elements as {} takes them: {}", dialect.name, types));
   }
 };
 

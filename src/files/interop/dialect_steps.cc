@@ -234,7 +234,7 @@ Result<DialectSteps> dialect_steps(const Dialect& dialect,
   return steps;
 }
 
-std::string empty_row_text(const Dialect& dialect, const DialectCall& call) {
+Message empty_row_text(const Dialect& dialect, const DialectCall& call) {
   if (dialect.fill == MaskFill::added && dialect.fill_value > -1e30 &&
       !call.adds_mask) {
     return "what it gives without a mask";

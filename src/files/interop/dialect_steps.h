@@ -40,6 +40,6 @@ MaskReading reading_of(const MaskForm& form, DType type);
 bool holds_integers(DType type);
 
 // What a fully masked row gives, in words.
-std::string empty_row_text(const Dialect& dialect, const DialectCall& call);
+Message empty_row_text(const Dialect& dialect, const DialectCall& call);
 
 }  // namespace headwise::inline HEADWISE_ABI

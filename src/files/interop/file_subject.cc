@@ -21,8 +21,7 @@ FileSubject FileSubject::of_entry(const std::string& name) const {
   return inner;
 }
 
-Error FileSubject::error(ErrorCode code, std::string given,
-                         std::string expected,
+Error FileSubject::error(ErrorCode code, Message given, Message expected,
                          std::optional<std::uint64_t> byte) const {
   return {code, ErrorDetails{.operation = operation,
                              .file = file,
@@ -32,7 +31,7 @@ Error FileSubject::error(ErrorCode code, std::string given,
                              .expected = std::move(expected)}};
 }
 
-Error FileSubject::bad_data(std::string given, std::string expected,
+Error FileSubject::bad_data(Message given, Message expected,
                             std::optional<std::uint64_t> byte) const {
   return error(ErrorCode::bad_data, std::move(given), std::move(expected),
                byte);

@@ -34,7 +34,8 @@ class Trial {
       check_layer(number);
     }
     if (numbers_.empty()) {
-      fault("there is no " + name_in(prefix_, layout.rows[0].name, 0));
+      fault(
+          message("there is no {}", name_in(prefix_, layout.rows[0].name, 0)));
     }
   }
 
@@ -43,7 +44,7 @@ class Trial {
   bool fits() const { return faults_ == 0; }
   // Tensors whose names are of the layout.
   std::size_t named() const { return named_; }
-  const std::string& why_not() const { return why_not_; }
+  const Message& why_not() const { return why_not_; }
   LayoutMatch match(const FileSubject& subject) const {
     return {&layout_, prefix_, {numbers_.begin(), numbers_.end()}, subject};
   }
@@ -56,7 +57,7 @@ class Trial {
       if (found != shapes_.end()) {
         check_tensor(row, number, name, found->second);
       } else if (row.required && row.part == 0) {
-        fault("there is no " + name);
+        fault(message("there is no {}", name));
       }
     }
   }
@@ -67,26 +68,28 @@ class Trial {
     if (row.part > 0) {
       return;  // of the same tensor
     }
-    const std::string has = name + " has shape " + shape_text(shape);
+    const Message has = message("{} has shape {}", name, shape_text(shape));
     if (shape.size() != rank_of(row.form) ||
         !array_bytes(shape, DType::float64)) {
       const std::size_t rank = rank_of(row.form);
-      return fault(has + ", expected " + std::to_string(rank) +
-                   (rank == 1 ? " axis" : " axes"));
+      return fault(
+          message(rank == 1 ? "{}, expected {} axis" : "{}, expected {} axes",
+                  has, rank));
     }
     if (row.form == ParamForm::added_key && shape[0] * shape[1] != 1) {
-      return fault(has + ", expected (1, 1, features)");
+      return fault(message("{}, expected (1, 1, features)", has));
     }
     const std::size_t out = sizes_of(row.form, shape).out;
     if (out % row.parts != 0) {
-      return fault(has + ", expected a multiple of " +
-                   std::to_string(row.parts) + " output features");
+      return fault(message("{}, expected a multiple of {} output features", has,
+                           row.parts));
     }
     const auto weight =
         is_bias(row.form) ? outputs_of(weight_of(row), number) : std::nullopt;
     if (weight && *weight != out / row.parts) {
-      fault(has + ", expected one element for each of the " +
-            std::to_string(*weight * row.parts) + " output features");
+      fault(
+          message("{}, expected one element for each of the {} output features",
+                  has, *weight * row.parts));
     }
   }
 
@@ -112,11 +115,11 @@ class Trial {
     return sizes_of(row->form, found->second).out / row->parts;
   }
 
-  void fault(const std::string& what) {
+  void fault(const Message& what) {
     constexpr std::size_t kMostTold = 8;
     if (++faults_ <= kMostTold + 1) {
-      const std::string told = faults_ <= kMostTold ? what : "and more";
-      why_not_ += (why_not_.empty() ? "" : "; ") + told;
+      const Message told = faults_ <= kMostTold ? what : "and more";
+      why_not_ = why_not_.empty() ? told : message("{}; {}", why_not_, told);
     }
   }
 
@@ -126,7 +129,7 @@ class Trial {
   std::set<std::size_t> numbers_;
   std::size_t named_ = 0;
   std::size_t faults_ = 0;
-  std::string why_not_;
+  Message why_not_;
 };
 
 // The first of these prefixes.
@@ -199,17 +202,17 @@ Error ambiguous(const FileSubject& subject,
   const Trial& a = *fitting[0];
   const Trial& b = *fitting[1];
   if (&a.layout() != &b.layout()) {
-    return subject.bad_data("fits the layouts " + std::string(a.layout().name) +
-                                " and " + std::string(b.layout().name),
-                            "one of them to be named");
+    return subject.bad_data(
+        message("fits the layouts {} and {}", a.layout().name, b.layout().name),
+        "one of them to be named");
   }
   std::vector<std::string> prefixes;
   for (const Trial* trial : fitting) {
     prefixes.push_back(trial->prefix());
   }
   return subject.bad_data(
-      "has layers of the layout " + std::string(a.layout().name) +
-          " behind several prefixes: " + prefix_list(prefixes),
+      message("has layers of the layout {} behind several prefixes: {}",
+              a.layout().name, prefix_list(prefixes)),
       "one of them to be named");
 }
 
@@ -224,16 +227,16 @@ Error no_layout(const FileSubject& subject, const ShapesByName& shapes,
   }
   if (prefix && nearest.named() == 0 && !seen.empty()) {
     return subject.bad_data(
-        "has no layer behind the prefix " + printable(*prefix),
-        "one of " + prefix_list(seen));
+        message("has no layer behind the prefix {}", printable(*prefix)),
+        message("one of {}", prefix_list(seen)));
   }
   if (nearest.named() > 0 || !wanted.empty()) {
-    return subject.bad_data("does not fit the layout " +
-                            std::string(nearest.layout().name) + ": " +
-                            nearest.why_not());
+    return subject.bad_data(message("does not fit the layout {}: {}",
+                                    nearest.layout().name, nearest.why_not()));
   }
-  return subject.bad_data("fits no layout",
-                          "one of " + list_text(layouts(), " ", &Layout::name));
+  return subject.bad_data(
+      "fits no layout",
+      message("one of {}", list_text(layouts(), " ", &Layout::name)));
 }
 
 }  // namespace
@@ -246,8 +249,8 @@ Result<LayoutMatch> find_layout(const ShapesByName& shapes,
     std::vector<Trial> trials = trials_of(shapes, wanted, prefix);
     if (trials.empty()) {
       return argument_error(
-          subject.operation, "layout", "is " + printable(wanted),
-          "one of " + list_text(layouts(), " ", &Layout::name));
+          subject.operation, "layout", message("is {}", printable(wanted)),
+          message("one of {}", list_text(layouts(), " ", &Layout::name)));
     }
     if (!prefix && std::ranges::none_of(trials, does_fit)) {
       add_other_prefixes(shapes, wanted, trials);

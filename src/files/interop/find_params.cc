@@ -45,10 +45,14 @@ Result<std::string> find_in_folder(std::string_view operation,
     HEADWISE_ASSIGN(const auto pickled,
                     is_regular_file(operation, path + "/pytorch_model.bin"));
     return FileSubject{std::string(operation), path}.bad_data(
-        "has no model.safetensors, no model.safetensors.index.json, no "
-        "params.npz and no file NAME.npy" +
-        (pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
-                 : std::string()));
+        pickled
+            ? message("has no model.safetensors, no "
+                      "model.safetensors.index.json, no params.npz and no file "
+                      "NAME.npy; its pytorch_model.bin {}",
+                      Message(kWhyNoPytorch))
+            : Message(
+                  "has no model.safetensors, no model.safetensors.index.json, "
+                  "no params.npz and no file NAME.npy"));
   }
   return path;
 }
@@ -60,7 +64,7 @@ Error no_params_error(std::string_view operation, const std::string& path) {
   std::array<std::byte, kEnough> start{};
   HEADWISE_ASSIGN(const auto got, file.read(start));
   if (is_pytorch_file(std::span(start).first(got))) {
-    return file.subject().bad_data(std::string(kWhyNoPytorch));
+    return file.subject().bad_data(kWhyNoPytorch);
   }
   return file.subject().bad_data(
       got == 0 ? "is empty" : "is not a parameter file",

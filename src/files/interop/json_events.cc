@@ -54,8 +54,7 @@ class Adapter : public nlohmann::json_sax<nlohmann::json> {
 bool NestedJsonEvents::open() {
   constexpr std::size_t kDeepest = 16;
   if (depth() == kDeepest) {
-    return refuse(
-        {"", "is nested more than " + std::to_string(kDeepest) + " deep"});
+    return refuse({"", message("is nested more than {} deep", kDeepest)});
   }
   keys_.emplace_back();
   return true;
@@ -72,7 +71,7 @@ bool NestedJsonEvents::add_key(std::string key) {
 }
 
 bool NestedJsonEvents::twice(std::string_view key) {
-  return refuse({"", "has " + printable(key) + " twice"});
+  return refuse({"", message("has {} twice", printable(key))});
 }
 
 Status read_json(std::string_view text, JsonEvents& events,

@@ -49,8 +49,8 @@ class JsonEvents {
   // What is wrong with an entry; without one, with the text.
   struct Fault {
     std::string entry;
-    std::string given;
-    std::string expected{};
+    Message given;
+    Message expected{};
   };
   // After a failure: what was unexpected.
   const Fault& fault() const { return fault_; }
@@ -64,14 +64,13 @@ class JsonEvents {
   // The entry that is being read, and what it may hold.
   struct Place {
     std::string entry;
-    std::string_view expected;
+    Message expected;
   };
   virtual Place place() const = 0;
   // `x.shape holds null, expected sizes`
-  bool unexpected(std::string_view given) {
+  bool unexpected(const Message& given) {
     const Place here = place();
-    return refuse({here.entry, "holds " + std::string(given),
-                   std::string(here.expected)});
+    return refuse({here.entry, message("holds {}", given), here.expected});
   }
 
  private:

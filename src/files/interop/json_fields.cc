@@ -77,8 +77,7 @@ class FieldEvents : public NestedJsonEvents {
 
   bool start_item() {
     if (is_list() && objects_.size() == most_) {
-      return refuse(
-          {"", "lists more than " + std::to_string(most_) + " objects"});
+      return refuse({"", message("lists more than {} objects", most_)});
     }
     objects_.push_back(JsonFields(
         is_list() ? subject_.of_entry(std::string(item_) + " " +
@@ -89,7 +88,7 @@ class FieldEvents : public NestedJsonEvents {
 
   // A value that is wanted is kept, another one passed over; not where an
   // object must be.
-  bool passed_over(std::string_view given, Value value) {
+  bool passed_over(Message given, Value value) {
     if (depth() < object_depth()) {
       return unexpected(given);
     }
@@ -149,12 +148,11 @@ const JsonFields::Value* JsonFields::find(std::string_view key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-Error JsonFields::fault(std::string given, std::string expected,
-                        ErrorCode code) const {
+Error JsonFields::fault(Message given, Message expected, ErrorCode code) const {
   return subject_.error(code, std::move(given), std::move(expected));
 }
 
-Error JsonFields::unexpected(std::string_view key, std::string_view expected,
+Error JsonFields::unexpected(std::string_view key, Message expected,
                              ErrorCode code) const {
   struct Given {
     std::string operator()(bool value) const {
@@ -177,12 +175,12 @@ Error JsonFields::unexpected(std::string_view key, std::string_view expected,
     }
   };
   return subject_.of_entry(std::string(key))
-      .error(code, "is " + std::visit(Given(), *find(key)),
+      .error(code, message("is {}", std::visit(Given(), *find(key))),
              std::string(expected));
 }
 
 template <class T>
-Status JsonFields::get_as(std::string_view key, std::string_view expected,
+Status JsonFields::get_as(std::string_view key, Message expected,
                           T& into) const {
   const Value* const value = find(key);
   if (value == nullptr) {
@@ -220,8 +218,8 @@ Status JsonFields::get(std::string_view key, double& into) const {
 
 Status JsonFields::get(std::string_view key, SizeRange range,
                        std::size_t& into) const {
-  const std::string expected = "a number from " + std::to_string(range.least) +
-                               " to " + std::to_string(range.most);
+  const Message expected =
+      message("a number from {} to {}", range.least, range.most);
   std::size_t size = range.least;
   HEADWISE_TRY(get_as(key, expected, size));
   if (size < range.least || size > range.most) {
@@ -241,9 +239,7 @@ Status JsonFields::get(std::string_view key,
     return ok();
   }
   return get_as(
-      key,
-      "a text or a list of at most " + std::to_string(kMostTexts) + " of them",
-      into);
+      key, message("a text or a list of at most {} of them", kMostTexts), into);
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -57,17 +57,17 @@ class JsonFields {
   template <class... Into>
   Status require(std::string_view key, Into&&... into) const {
     if (!has(key)) {
-      return fault("has no " + std::string(key));
+      return fault(message("has no {}", key));
     }
     return get(key, std::forward<Into>(into)...);
   }
 
   // `SUBJECT: hidden_size is 0, expected a number from 1 to 1048576`, of a key
   // that is there.
-  Error unexpected(std::string_view key, std::string_view expected,
+  Error unexpected(std::string_view key, Message expected,
                    ErrorCode code = ErrorCode::bad_data) const;
   // `SUBJECT has no model_type`
-  Error fault(std::string given, std::string expected = {},
+  Error fault(Message given, Message expected = {},
               ErrorCode code = ErrorCode::bad_data) const;
 
  private:
@@ -88,7 +88,7 @@ class JsonFields {
 
   const Value* find(std::string_view key) const;
   template <class T>
-  Status get_as(std::string_view key, std::string_view expected, T& into) const;
+  Status get_as(std::string_view key, Message expected, T& into) const;
 
   FileSubject subject_;
   std::map<std::string_view, Value> values_;

@@ -23,15 +23,14 @@ bool counts_kv_heads(std::string_view param) {
 bool is_whole(const Array& array) {
   return array_bytes(array.shape, array.dtype) == array.data.size();
 }
-std::string bytes_given(const Array& array) {
-  return "has " + std::to_string(array.data.size()) + " bytes of data";
+Message bytes_given(const Array& array) {
+  return message("has {} bytes of data", array.data.size());
 }
-std::string bytes_expected(const Array& array) {
-  return "those of its shape " + shape_text(array.shape);
+Message bytes_expected(const Array& array) {
+  return message("those of its shape {}", shape_text(array.shape));
 }
 
-Error invalid(std::string_view argument, std::string given,
-              std::string expected = {}) {
+Error invalid(std::string_view argument, Message given, Message expected = {}) {
   return argument_error("lay_out", argument, std::move(given),
                         std::move(expected));
 }
@@ -45,9 +44,9 @@ Status check_number(const LayoutMatch& match, std::size_t number) {
   if (std::ranges::find(match.layers, number) != match.layers.end()) {
     return ok();
   }
-  return match.subject.error(ErrorCode::out_of_range,
-                             "has no layer " + std::to_string(number),
-                             "one of " + list_text(match.layers, " "));
+  return match.subject.error(
+      ErrorCode::out_of_range, message("has no layer {}", number),
+      message("one of {}", list_text(match.layers, " ")));
 }
 
 // Takes the heads that the tensor `name` says, which are those of the tensors
@@ -57,8 +56,8 @@ Status count_heads(const LayoutMatch& match, const std::string& name,
                    std::optional<std::size_t>& known) {
   if (heads && known && heads != known) {
     return match.subject.of_entry(name).bad_data(
-        "has " + std::to_string(*heads) + " heads",
-        std::to_string(*known) + " as those before it");
+        message("has {} heads", *heads),
+        message("{} as those before it", *known));
   }
   known = heads ? heads : known;
   return ok();
@@ -99,8 +98,8 @@ class LayerTaker {
     HEADWISE_ASSIGN(auto tensor, read_(name));
     if (tensor.shape != shape) {  // the forms rely on it
       return match_.subject.of_entry(name).bad_data(
-          "has shape " + shape_text(tensor.shape),
-          shape_text(shape) + " as when it was looked at");
+          message("has shape {}", shape_text(tensor.shape)),
+          message("{} as when it was looked at", shape_text(shape)));
     }
     if (!is_whole(tensor)) {
       return match_.subject.of_entry(name).bad_data(bytes_given(tensor),
@@ -124,7 +123,8 @@ class Stack {
  public:
   Status add(std::string_view name, const Array& param, bool is_bias) {
     if (param.shape.size() != (is_bias ? 1u : 2u)) {
-      return invalid(param_path(name), "has shape " + shape_text(param.shape),
+      return invalid(param_path(name),
+                     message("has shape {}", shape_text(param.shape)),
                      is_bias ? "1 axis" : "2 axes");
     }
     if (!is_whole(param)) {
@@ -139,11 +139,11 @@ class Stack {
         !std::ranges::equal(std::span(param.shape).subspan(1),
                             std::span(array_.shape).subspan(1)) ||
         param.shape[0] * count_ != array_.shape[0] + param.shape[0]) {
-      return invalid(param_path(name),
-                     "has shape " + shape_text(param.shape) + " and type " +
-                         std::string(name_of(param.dtype)) +
-                         ", which does not go into one tensor with " +
-                         first_text());
+      return invalid(
+          param_path(name),
+          message("has shape {} and type {}, which does not go into one tensor "
+                  "with {}",
+                  shape_text(param.shape), name_of(param.dtype), first_text()));
     }
     array_.shape[0] += param.shape[0];
     array_.data.insert(array_.data.end(), param.data.begin(), param.data.end());
@@ -154,11 +154,11 @@ class Stack {
   const Array& array() const { return array_; }
 
  private:
-  std::string first_text() const {
+  Message first_text() const {
     std::vector<std::size_t> shape = array_.shape;
     shape[0] /= count_ - 1;
-    return "those before it, of shape " + shape_text(shape) + " and type " +
-           std::string(name_of(array_.dtype));
+    return message("those before it, of shape {} and type {}",
+                   shape_text(shape), name_of(array_.dtype));
   }
 
   std::size_t count_ = 0;
@@ -182,12 +182,12 @@ Result<std::optional<Array>> tensor_of(const LayoutRow& first,
     return std::optional<Array>();
   }
   if (stack.count() != first.parts) {
-    return invalid(
-        "layer.params",
-        "lack " +
-            (first.parts == 1 ? std::string(first.param)
-                              : "a part of " + std::string(first.name)) +
-            ", which the layout " + std::string(layout.name) + " has");
+    return invalid("layer.params",
+                   first.parts == 1
+                       ? message("lack {}, which the layout {} has",
+                                 first.param, layout.name)
+                       : message("lack a part of {}, which the layout {} has",
+                                 first.name, layout.name));
   }
   if (!has_heads(first.form)) {
     return std::optional(to_form(first.form, stack.array(), 1));
@@ -199,10 +199,9 @@ Result<std::optional<Array>> tensor_of(const LayoutRow& first,
       stack.array().shape[first.form == ParamForm::head_inputs ? 1 : 0];
   if (!heads || *heads == 0 || axis % *heads != 0) {
     return invalid("layer.num_heads",
-                   "is " + (heads ? std::to_string(*heads) : "not given"),
-                   "a divisor of " + std::to_string(axis) + " features of " +
-                       std::string(first.param) + " for the layout " +
-                       std::string(layout.name));
+                   heads ? message("is {}", *heads) : Message("is not given"),
+                   message("a divisor of {} features of {} for the layout {}",
+                           axis, first.param, layout.name));
   }
   return std::optional(to_form(first.form, stack.array(), *heads));
 }
@@ -253,7 +252,7 @@ Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
       if (std::ranges::find(layout.rows, name, &LayoutRow::param) ==
           layout.rows.end()) {
         return invalid(param_path(name),
-                       "is not in the layout " + std::string(layout.name));
+                       message("is not in the layout {}", layout.name));
       }
     }
     NamedArrays tensors;

@@ -43,9 +43,8 @@ Result<Linear> linear_of(const NamedArrays& arrays, const std::string& path,
     if (converted.size() != weight.extent(0)) {
       return file_at(path).of_entry(bias_name).error(
           ErrorCode::shape_mismatch,
-          "has shape (" + std::to_string(converted.size()) + ")",
-          "(" + std::to_string(weight.extent(0)) + "), the rows of " +
-              weight_name);
+          message("has shape ({})", converted.size()),
+          message("({}), the rows of {}", weight.extent(0), weight_name));
     }
     bias = std::move(converted);
   }
@@ -77,7 +76,7 @@ Status check_array_names(const std::string& path, const NamedArrays& arrays) {
         {"bias_k", "bias_v"},
         {"bias_v", "bias_k"}}) {
     if (arrays.contains(there) && !arrays.contains(missing)) {
-      return file_at(path).bad_data("has " + there + " and no " + missing,
+      return file_at(path).bad_data(message("has {} and no {}", there, missing),
                                     "both or neither");
     }
   }
@@ -92,7 +91,7 @@ Status check_heads(const std::string& path, const LayerParams& read,
         {"num_kv_heads", options.num_kv_heads, read.num_kv_heads}}) {
     if (given && said && given != said) {
       return value_error(kReader, name, std::to_string(*given),
-                         std::to_string(*said) + " as in " + path,
+                         message("{} as in {}", *said, path),
                          ErrorCode::shape_mismatch);
     }
   }

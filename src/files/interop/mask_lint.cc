@@ -74,17 +74,17 @@ std::size_t row_count(const Allowed& allowed) {
   return allowed.sizes().B * allowed.sizes().Hq * allowed.sizes().Lq;
 }
 
-std::string what_rows_give(const Dialect& dialect) {
-  const std::string alone = empty_row_text(dialect, {});
-  const std::string with = empty_row_text(dialect, {.returns_weights = true});
-  return alone == with ? alone
-                       : alone + ", or " + with + " with returned weights";
+Message what_rows_give(const Dialect& dialect) {
+  const Message alone = empty_row_text(dialect, {});
+  const Message with = empty_row_text(dialect, {.returns_weights = true});
+  return alone == with
+             ? alone
+             : message("{}, or {} with returned weights", alone, with);
 }
 
 using Warnings = std::vector<MaskWarning>;
 
-void warn(Warnings& warnings, MaskWarning warning, std::string what,
-          std::string mend) {
+void warn(Warnings& warnings, MaskWarning warning, Message what, Message mend) {
   if (warning.rows != 0) {
     warning.what = std::move(what);
     warning.mend = std::move(mend);
@@ -97,8 +97,8 @@ void find_empty_rows(const Dialect& dialect, const Allowed& allowed,
   warn(warnings,
        rows_where(allowed, "empty_rows",
                   [&](const auto& row) { return allowed.keys_of(row) == 0; }),
-       "some queries have no key; with " + std::string(dialect.name) +
-           " their rows give " + what_rows_give(dialect),
+       message("some queries have no key; with {} their rows give {}",
+               dialect.name, what_rows_give(dialect)),
        "let every query see a key, such as its own, or ignore the output of "
        "these rows");
 }
@@ -159,11 +159,11 @@ void find_alignment(const Allowed& allowed, Warnings& warnings) {
     return;
   }
   const std::string cached = std::to_string(sizes.Lkv - sizes.Lq);
-  warn(
-      warnings, std::move(warning),
-      "the mask is causal from the top left, but has " + cached +
-          " more keys than queries: with a cache, queries miss the newest keys",
-      "let query i see the keys up to i + " + cached);
+  warn(warnings, std::move(warning),
+       message("the mask is causal from the top left, but has {} more keys "
+               "than queries: with a cache, queries miss the newest keys",
+               cached),
+       message("let query i see the keys up to i + {}", cached));
 }
 
 // The first and the last key of a sequence that any query sees.
@@ -267,8 +267,8 @@ void find_overflow(const Dialect& dialect, const DialectMask& mask,
                     [&](const std::array<std::size_t, 3>& row) {
                       return allowed.keys_of(row) < allowed.sizes().Lkv;
                     }),
-         "masked scores become " + number_text(dialect.fill_value) +
-             ", which is -inf in float16",
+         message("masked scores become {}, which is -inf in float16",
+                 number_text(dialect.fill_value)),
          "compute these scores in float32, or fill with -65504 in float16");
   }
 }

@@ -31,7 +31,7 @@ Status check_mask_numbers(std::string_view operation, std::string_view name,
       ErrorCode::out_of_range,
       {.operation = std::string(operation),
        .argument = std::string(name),
-       .given = "holds " + number_text(other),
+       .given = message("holds {}", number_text(other)),
        .expected = "a mask: bool, or numbers that are 0 or 1",
        .hint = lowest < 0 ? "negative numbers look like a mask that is added "
                             "to the scores: give it as a float bias, or write "

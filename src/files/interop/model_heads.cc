@@ -125,10 +125,9 @@ Result<std::optional<std::size_t>> ModelHeads::heads_of_layer(
   }
   return argument_error(
       "", "config.json",
-      "says that layer " + std::to_string(layer) + " has " +
-          std::to_string(left) + " heads of " + std::to_string(*head_size) +
-          " features",
-      std::to_string(q_features) + " features of queries, as the layer has",
+      message("says that layer {} has {} heads of {} features", layer, left,
+              *head_size),
+      message("{} features of queries, as the layer has", q_features),
       ErrorCode::bad_data);
 }
 

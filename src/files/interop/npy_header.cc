@@ -65,9 +65,10 @@ class HeaderParser {
     HEADWISE_TRY(parse_dict());
     const auto bytes = array_bytes(header_.shape, header_.dtype);
     if (!bytes) {
-      return bad("has an array of " + shape_text(header_.shape) + " " +
-                 std::string(name_of(header_.dtype)) +
-                 " in its header, which is more bytes than there can be");
+      return bad(
+          message("has an array of {} {} in its header, which is more bytes "
+                  "than there can be",
+                  shape_text(header_.shape), name_of(header_.dtype)));
     }
     header_.data_bytes = *bytes;
     return std::move(header_);
@@ -92,7 +93,7 @@ class HeaderParser {
                                      {"fortran_order", seen_order_},
                                      {"shape", seen_shape_}}) {
       if (!seen) {
-        return bad("has no '" + std::string(name) + "' in its header");
+        return bad(message("has no '{}' in its header", name));
       }
     }
     return ok();
@@ -105,10 +106,11 @@ class HeaderParser {
                        : key == "shape"         ? &seen_shape_
                                                 : nullptr;
     if (seen == nullptr) {
-      return bad("has the unknown key '" + printable(key) + "' in its header");
+      return bad(
+          message("has the unknown key '{}' in its header", printable(key)));
     }
     if (std::exchange(*seen, true)) {
-      return bad("has '" + std::string(key) + "' twice in its header");
+      return bad(message("has '{}' twice in its header", key));
     }
     if (!take(':')) {
       return expected("':'");
@@ -160,7 +162,7 @@ class HeaderParser {
         return expected("',' or ')'");
       }
       if (header_.shape.size() == kMaxNpyRank) {
-        return bad("has more than " + std::to_string(kMaxNpyRank) + " axes");
+        return bad(message("has more than {} axes", kMaxNpyRank));
       }
       HEADWISE_ASSIGN(const auto size, parse_size());
       header_.shape.push_back(size);
@@ -229,15 +231,15 @@ class HeaderParser {
     return there;
   }
 
-  Error bad(std::string given, std::string expected = {}) const {
+  Error bad(Message given, Message expected = {}) const {
     return subject_.bad_data(std::move(given), std::move(expected));
   }
-  Error expected(std::string what) const {
+  Error expected(Message what) const {
     return subject_.bad_data("has a malformed header", std::move(what),
                              begin_ + at_);
   }
-  Error unsupported(const std::string& what) const {
-    return subject_.error(ErrorCode::unsupported, "holds " + what,
+  Error unsupported(Message what) const {
+    return subject_.error(ErrorCode::unsupported, message("holds {}", what),
                           "one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1");
   }
 
@@ -276,12 +278,13 @@ Result<std::string> format_npy_header(const AnyView& view,
   if (type == kNpyTypes.end()) {
     return subject.error(
         ErrorCode::unsupported,
-        "cannot hold " + std::string(name_of(view.dtype())) + " elements",
+        message("cannot hold {} elements", name_of(view.dtype())),
         "those of a .npy file: widen them to float32");
   }
   if (shape.size() > kMaxNpyRank || !array_bytes(shape, view.dtype())) {
-    return subject.error(ErrorCode::invalid_argument,
-                         "cannot hold an array of shape " + shape_text(shape));
+    return subject.error(
+        ErrorCode::invalid_argument,
+        message("cannot hold an array of shape {}", shape_text(shape)));
   }
   std::string dict = "{'descr': '";
   dict += size_of(view.dtype()) == 1 ? '|' : '<';

@@ -90,16 +90,15 @@ Result<std::string> NpyReader::read_header_text() {
   const int major = std::to_integer<int>(start[6]);
   const int minor = std::to_integer<int>(start[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    return subject_.error(ErrorCode::unsupported,
-                          "has version " + std::to_string(major) + "." +
-                              std::to_string(minor) + " of the .npy format",
-                          "1.0, 2.0 or 3.0");
+    return subject_.error(
+        ErrorCode::unsupported,
+        message("has version {}.{} of the .npy format", major, minor),
+        "1.0, 2.0 or 3.0");
   }
   HEADWISE_ASSIGN(const auto length, read_number(major == 1 ? 2 : 4));
   if (length > kMaxHeaderBytes) {
-    return subject_.bad_data(
-        "has a header of " + std::to_string(length) + " bytes",
-        "at most " + std::to_string(kMaxHeaderBytes));
+    return subject_.bad_data(message("has a header of {} bytes", length),
+                             message("at most {}", kMaxHeaderBytes));
   }
   std::string text(length, ' ');
   HEADWISE_TRY(
@@ -123,10 +122,10 @@ Status NpyReader::read_data(const NpyHeader& header, AlignedBytes& data) {
 Error NpyReader::wrong_size(const NpyHeader& header,
                             std::optional<std::size_t> there) const {
   return subject_.bad_data(
-      there ? "has " + std::to_string(*there) + " bytes of data"
+      there ? message("has {} bytes of data", *there)
             : "has too many bytes of data",
-      std::to_string(header.data_bytes) + " for " + shape_text(header.shape) +
-          " " + std::string(name_of(header.dtype)) + " in its header");
+      message("{} for {} {} in its header", header.data_bytes,
+              shape_text(header.shape), name_of(header.dtype)));
 }
 
 void to_native_elements(const NpyHeader& header,

@@ -65,8 +65,8 @@ Error zip_failure(const FileSubject& subject, zip_error_t* error) {
       .entry = subject.entry,
       .given = code == ZIP_ER_EXISTS
                    ? "has two entries of one name"
-                   : std::string("cannot be read as a zip archive: ") +
-                         zip_error_strerror(error)};
+                   : message("cannot be read as a zip archive: {}",
+                             zip_error_strerror(error))};
   return {io ? ErrorCode::io_error : ErrorCode::bad_data, std::move(details)};
 }
 
@@ -163,10 +163,9 @@ class NpzReader {
     for (zip_uint64_t index = 0; index < entries(); ++index) {
       HEADWISE_ASSIGN(const auto status, status_of(index, subject_));
       if (status.size > left) {
-        return subject_.bad_data("has entries that unpack to more than " +
-                                 std::to_string(kMostExpansion) +
-                                 " times its " + std::to_string(bytes_) +
-                                 " bytes");
+        return subject_.bad_data(message(
+            "has entries that unpack to more than {} times its {} bytes",
+            kMostExpansion, bytes_));
       }
       left -= status.size;
     }
@@ -207,8 +206,7 @@ class NpzReader {
         zip_get_name(archive_.get(), index, ZIP_FL_ENC_GUESS);
     if (raw == nullptr || guessed == nullptr || name != guessed) {
       return subject_.of_entry(printable(name))
-          .bad_data("is the name of entry " + std::to_string(index),
-                    "UTF-8 text");
+          .bad_data(message("is the name of entry {}", index), "UTF-8 text");
     }
     return name;
   }
@@ -229,7 +227,7 @@ class NpzReader {
         status.comp_method != ZIP_CM_DEFLATE) {
       return subject.error(
           ErrorCode::unsupported,
-          "is compressed by method " + std::to_string(status.comp_method),
+          message("is compressed by method {}", status.comp_method),
           "stored (0) or deflated (8)");
     }
     return SourceSize{status.size, false};

@@ -45,12 +45,11 @@ std::optional<Error> why_not_converted(std::string_view from,
   if (fits) {
     return {};
   }
-  return argument_error(
-      "", from,
-      "says " + std::to_string(num_heads) + ", which does not divide the " +
-          std::to_string(q_features) + " features of queries and " +
-          std::to_string(k_features) + " of keys",
-      "", ErrorCode::bad_data);
+  return argument_error("", from,
+                        message("says {}, which does not divide the {} "
+                                "features of queries and {} of keys",
+                                num_heads, q_features, k_features),
+                        "", ErrorCode::bad_data);
 }
 
 // Takes the heads that the file says, or else config.json, if they fit the

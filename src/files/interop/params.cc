@@ -107,12 +107,12 @@ Result<std::map<std::string, std::string>> match_names(
     const auto [at, is_new] = given_of.emplace(ours, name);
     if (!is_new) {
       return file.subject_of(kParams, name)
-          .bad_data("is " + ours + ", as " + printable(at->second) + " is");
+          .bad_data(message("is {}, as {} is", ours, printable(at->second)));
     }
   }
   for (const std::string& name : names.required) {
     if (!given_of.contains(name)) {
-      return subject_of_params(file).bad_data("has no " + name);
+      return subject_of_params(file).bad_data(message("has no {}", name));
     }
   }
   return given_of;
@@ -156,10 +156,10 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
 
 Error several_layers(const std::string& path,
                      const std::vector<std::size_t>& layers) {
-  return argument_error(kParams, "layer", "is not given",
-                        "one of the " + std::to_string(layers.size()) +
-                            " layers of " + path + ", the first being " +
-                            std::to_string(layers.front()));
+  return argument_error(
+      kParams, "layer", "is not given",
+      message("one of the {} layers of {}, the first being {}", layers.size(),
+              path, layers.front()));
 }
 
 // The file, or that of the model in a folder without .npy files.
@@ -198,7 +198,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
   }
   for (const std::string& name : names.required) {
     if (!layer->params.contains(name)) {
-      return subject_of_params(file).bad_data("has no " + name);
+      return subject_of_params(file).bad_data(message("has no {}", name));
     }
   }
   return with_said_heads(file, number, *std::move(layer));
@@ -237,8 +237,8 @@ Result<LayerParams> read_layer_params(const std::string& path,
     }
     if (choice.number.value_or(0) != 0) {
       return subject_of_params(file).error(
-          ErrorCode::out_of_range,
-          "has no layer " + std::to_string(*choice.number), "0");
+          ErrorCode::out_of_range, message("has no layer {}", *choice.number),
+          "0");
     }
     return read_named_layer(file, names);
   });

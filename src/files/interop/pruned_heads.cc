@@ -49,7 +49,7 @@ Result<PrunedHeads> parse_pruned_heads(std::string_view text,
     if (record.size() != 2 || !layer || head == nullptr || *head >= num_heads) {
       return subject.of_entry(path_text(path))
           .bad_data("is not a head of a layer",
-                    "a number below " + std::to_string(num_heads));
+                    message("a number below {}", num_heads));
     }
     pruned[*layer].insert(*head);
     return ok();

@@ -28,8 +28,7 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
 Result<AlignedBytes> read_at_most(InputFile& file, std::size_t most) {
   auto bytes = read_bytes(file, most + 1, /*certain=*/false);
   if (bytes && bytes->size() > most) {
-    return file.subject().bad_data("has more than " + std::to_string(most) +
-                                   " bytes");
+    return file.subject().bad_data(message("has more than {} bytes", most));
   }
   return bytes;
 }

@@ -71,7 +71,7 @@ Status write_rows(const std::string& path, const Extents<2>& extents,
                   RowSources& sources) {
   if (const std::size_t row = sources.sort(); row != extents[0]) {
     return FileSubject{std::string(kRowParts), path}.bad_data(
-        "lacks row " + std::to_string(row));
+        message("lacks row {}", row));
   }
   HEADWISE_ASSIGN(const auto header,
                   format_npy_header(AnyView(nullptr, DType::float32, extents),

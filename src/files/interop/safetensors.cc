@@ -23,7 +23,7 @@ constexpr std::size_t kLengthBytes = 8;
 
 Error too_short(const FileSubject& subject, std::size_t bytes,
                 std::string_view where) {
-  return subject.bad_data("ends in " + std::string(where), {}, bytes);
+  return subject.bad_data(message("ends in {}", Message(where)), {}, bytes);
 }
 
 // The length of the header, if one of this length may be read. `file_bytes`: no
@@ -40,17 +40,15 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
   }
   if (length > kMaxSafetensorsHeader) {
     return is_pytorch_file(start)
-               ? subject.bad_data(std::string(kWhyNoPytorch))
+               ? subject.bad_data(kWhyNoPytorch)
                : subject.bad_data("is not a safetensors file",
-                                  "a header of at most " +
-                                      std::to_string(kMaxSafetensorsHeader) +
-                                      " bytes");
+                                  message("a header of at most {} bytes",
+                                          kMaxSafetensorsHeader));
   }
   if (file_bytes && *file_bytes < kLengthBytes + length) {
     return subject.bad_data(
-        "has a header of " + std::to_string(length) + " bytes",
-        "one that fits in the " + std::to_string(*file_bytes) +
-            " bytes of the file");
+        message("has a header of {} bytes", length),
+        message("one that fits in the {} bytes of the file", *file_bytes));
   }
   return length;
 }
@@ -58,10 +56,9 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
 // `there`: nothing where there are too many to count.
 Error wrong_size(const FileSubject& subject, const CheckedHeader& checked,
                  std::optional<std::size_t> there) {
-  return subject.bad_data(
-      there ? "has " + std::to_string(*there) + " bytes of data"
-            : "has too many bytes of data",
-      std::to_string(checked.data_bytes) + " for its tensors");
+  return subject.bad_data(there ? message("has {} bytes of data", *there)
+                                : "has too many bytes of data",
+                          message("{} for its tensors", checked.data_bytes));
 }
 
 bool on_boundary(const std::byte* data, std::size_t item_bytes) {
@@ -167,7 +164,7 @@ Result<const SafetensorsEntry*> SafetensorsFile::find(
   const auto found = header_.tensors.find(name);
   if (found == header_.tensors.end()) {
     return subject_.error(ErrorCode::out_of_range,
-                          "has no tensor " + printable(name));
+                          message("has no tensor {}", printable(name)));
   }
   return &found->second;
 } catch (...) {

@@ -72,7 +72,8 @@ class HeaderEvents : public JsonEvents {
         text_ = std::move(key);
         at_ = At::metadata_text;
         return !header_.metadata.contains(text_) ||
-               refuse({"__metadata__", "has " + printable(text_) + " twice"});
+               refuse(
+                   {"__metadata__", message("has {} twice", printable(text_))});
       default:
         return tensor_key(key);
     }
@@ -126,8 +127,7 @@ class HeaderEvents : public JsonEvents {
         entry_.shape.push_back(value);
         return entry_.shape.size() <= kMaxSafetensorsRank ||
                refuse({printable(name_),
-                       "has more than " + std::to_string(kMaxSafetensorsRank) +
-                           " axes"});
+                       message("has more than {} axes", kMaxSafetensorsRank)});
       case At::offsets:
         ++offsets_read_;
         (offsets_read_ == 1 ? entry_.begin : entry_.end) = value;
@@ -164,7 +164,8 @@ class HeaderEvents : public JsonEvents {
     const bool metadata = key == kSafetensorsMetadata;
     if (metadata ? std::exchange(seen_metadata_, true)
                  : header_.tensors.contains(key)) {
-      return refuse({"", "has " + printable(key) + " twice in its header"});
+      return refuse(
+          {"", message("has {} twice in its header", printable(key))});
     }
     at_ = metadata ? At::metadata_value : At::tensor_value;
     if (!metadata) {
@@ -181,10 +182,11 @@ class HeaderEvents : public JsonEvents {
       if (key == name) {
         at_ = next;
         return !std::exchange(*seen, true) ||
-               refuse({printable(name_), "has " + key + " twice"});
+               refuse({printable(name_), message("has {} twice", key)});
       }
     }
-    return refuse({printable(name_), "has the unknown key " + printable(key),
+    return refuse({printable(name_),
+                   message("has the unknown key {}", printable(key)),
                    "dtype, shape and data_offsets"});
   }
 
@@ -199,9 +201,10 @@ class HeaderEvents : public JsonEvents {
     type_was_refused_ = std::ranges::find(kRefusedTypes, text) !=
                         std::ranges::end(kRefusedTypes);
     const auto name = [](const auto& type) { return type.first; };
-    return refuse({printable(name_),
-                   "holds elements of type " + printable(text),
-                   "one of " + list_text(kSafetensorsTypes, " ", name)});
+    return refuse(
+        {printable(name_),
+         message("holds elements of type {}", printable(text)),
+         message("one of {}", list_text(kSafetensorsTypes, " ", name))});
   }
 
   bool wrong_offsets() {
@@ -248,21 +251,21 @@ class HeaderEvents : public JsonEvents {
 };
 
 // Empty, or what is wrong with the tensor by itself.
-std::string fault_of(const SafetensorsEntry& entry) {
+Message fault_of(const SafetensorsEntry& entry) {
   if (entry.begin > entry.end) {
-    return "has the data_offsets " + offsets_text(entry) +
-           ", which end before they begin";
+    return message("has the data_offsets {}, which end before they begin",
+                   offsets_text(entry));
   }
   const auto bytes = array_bytes(entry.shape, entry.dtype);
   if (bytes == entry.end - entry.begin) {
     return "";
   }
-  const std::string tensor = "has shape " + shape_text(entry.shape) +
-                             " and type " +
-                             std::string(safetensors_name_of(entry.dtype));
-  return bytes ? tensor + ", which take " + std::to_string(*bytes) +
-                     " bytes, but has the data_offsets " + offsets_text(entry)
-               : tensor + ", which take more bytes than there can be";
+  const Message tensor =
+      message("has shape {} and type {}", shape_text(entry.shape),
+              safetensors_name_of(entry.dtype));
+  return bytes ? message("{}, which take {} bytes, but has the data_offsets {}",
+                         tensor, *bytes, offsets_text(entry))
+               : message("{}, which take more bytes than there can be", tensor);
 }
 
 using Named = SafetensorsEntries::value_type;
@@ -284,15 +287,16 @@ Result<std::size_t> covered_bytes(const SafetensorsEntries& tensors,
   for (const Named* named : in_order) {
     const auto& [name, entry] = *named;
     if (entry.begin > covered) {
-      return subject.bad_data("has data that belongs to no tensor: bytes " +
-                              std::to_string(covered) + " to " +
-                              std::to_string(entry.begin));
+      return subject.bad_data(
+          message("has data that belongs to no tensor: bytes {} to {}", covered,
+                  entry.begin));
     }
     if (entry.begin < covered) {
       return subject.of_entry(printable(name))
-          .bad_data("has the data_offsets " + offsets_text(entry) +
-                    ", which overlap those of " + printable(before->first) +
-                    ", " + offsets_text(before->second));
+          .bad_data(
+              message("has the data_offsets {}, which overlap those of {}, {}",
+                      offsets_text(entry), printable(before->first),
+                      offsets_text(before->second)));
     }
     covered = entry.end;
     before = named;
@@ -322,7 +326,7 @@ Result<CheckedHeader> parse_safetensors_header(std::string_view text,
   }
   CheckedHeader checked{events.take(), 0};
   for (const auto& [name, entry] : checked.header.tensors) {
-    if (std::string fault = fault_of(entry); !fault.empty()) {
+    if (Message fault = fault_of(entry); !fault.empty()) {
       return subject.of_entry(printable(name)).bad_data(std::move(fault));
     }
   }

@@ -45,7 +45,7 @@ class IndexEvents : public NestedJsonEvents {
     }
     if (!is_shard_name(value)) {
       return refuse({"weight_map." + printable(tensor_),
-                     "is " + printable(value),
+                     message("is {}", printable(value)),
                      "NAME.safetensors without a path"});
     }
     shard_names_.emplace(std::move(tensor_), std::move(value));

@@ -43,10 +43,10 @@ class LayoutMaker {
     constexpr std::size_t kBoundary = 8;
     header_.append((kBoundary - header_.size() % kBoundary) % kBoundary, ' ');
     if (header_.size() > kMaxSafetensorsHeader) {
-      return invalid("cannot have a header of " +
-                         std::to_string(header_.size()) +
-                         " bytes, as its names make it",
-                     "at most " + std::to_string(kMaxSafetensorsHeader));
+      return invalid(
+          message("cannot have a header of {} bytes, as its names make it",
+                  header_.size()),
+          message("at most {}", kMaxSafetensorsHeader));
     }
     for (std::size_t length = header_.size(), i = 0; i < kBoundary; ++i) {
       layout_.start += static_cast<char>(length >> (8 * i) & 0xff);
@@ -66,7 +66,7 @@ class LayoutMaker {
       const auto key_text = json_string(key);
       const auto value_text = json_string(value);
       if (!key_text || !value_text) {
-        return invalid("cannot hold the metadata " + printable(key),
+        return invalid(message("cannot hold the metadata {}", printable(key)),
                        "UTF-8 text");
       }
       add_key(*key_text);
@@ -92,8 +92,8 @@ class LayoutMaker {
       const auto bytes = array_bytes(view.extents(), view.dtype());
       if (!bytes || *bytes > kLargest - end ||
           view.rank() > kMaxSafetensorsRank) {
-        return invalid("cannot hold the tensor " + printable(name) +
-                       " of shape " + shape_text(view.extents()));
+        return invalid(message("cannot hold the tensor {} of shape {}",
+                               printable(name), shape_text(view.extents())));
       }
       begins_.emplace(&view, end);
       layout_.data.push_back({&view, *bytes});
@@ -105,8 +105,9 @@ class LayoutMaker {
   Status add_tensor(const std::string& name, const AnyView& view) {
     const auto name_text = json_string(name);
     if (!name_text || name == kSafetensorsMetadata) {
-      return invalid("cannot hold a tensor of the name " + printable(name),
-                     name_text ? "another name" : "UTF-8 text");
+      return invalid(
+          message("cannot hold a tensor of the name {}", printable(name)),
+          name_text ? "another name" : "UTF-8 text");
     }
     const std::size_t begin = begins_.at(&view);
     const std::size_t bytes = *array_bytes(view.extents(), view.dtype());
@@ -124,7 +125,7 @@ class LayoutMaker {
     header_ += (header_.ends_with('{') ? "" : ",") + text + ":";
   }
 
-  Error invalid(std::string given, std::string expected = {}) const {
+  Error invalid(Message given, Message expected = {}) const {
     return subject_.error(ErrorCode::invalid_argument, std::move(given),
                           std::move(expected));
   }

@@ -77,9 +77,9 @@ Result<Count> count_of(std::string_view operation, const ParamFile& file,
   return count ? Result<Count>(count)
                : FileSubject{std::string(operation), file.path(),
                              "__metadata__." + name}
-                     .bad_data("is " + printable(found->second),
-                               "a number, or a list that has layer " +
-                                   std::to_string(layer));
+                     .bad_data(message("is {}", printable(found->second)),
+                               message("a number, or a list that has layer {}",
+                                       layer));
 }
 
 }  // namespace

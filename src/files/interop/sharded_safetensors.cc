@@ -80,7 +80,7 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
       }
       if (!shard->second.tensors().contains(tensor)) {
         return model.subject_.of_entry(printable(tensor))
-            .bad_data("is not in " + printable(name));
+            .bad_data(message("is not in {}", printable(name)));
       }
     }
     return model;
@@ -92,7 +92,7 @@ Result<const SafetensorsFile*> ShardedSafetensors::shard_of(
   const auto shard = shard_names_.find(name);
   if (shard == shard_names_.end()) {
     return subject_.error(ErrorCode::out_of_range,
-                          "has no tensor " + printable(name));
+                          message("has no tensor {}", printable(name)));
   }
   return &shards_.find(shard->second)->second;
 } catch (...) {

@@ -20,8 +20,8 @@ FileSubject subject_of_tokens(std::string_view name) {
   return {"tokens", std::string(name)};
 }
 
-std::string too_many() {
-  return "has more than " + std::to_string(kMostSequences) + " sequences";
+Message too_many() {
+  return message("has more than {} sequences", kMostSequences);
 }
 
 // Room for the sequences of `text`, of which each but the first comes after a
@@ -120,8 +120,8 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
       if (error != std::errc{} || stop != word.data() + word.size()) {
         return subject_of_tokens(name)
             .of_entry("line " + std::to_string(tokens.size()))
-            .bad_data("has \"" + std::string(word.substr(0, 40)) +
-                          "\", which is not a token id",
+            .bad_data(message("has \"{}\", which is not a token id",
+                              word.substr(0, 40)),
                       "whole numbers separated by spaces");
       }
       sequence.push_back(id);
@@ -141,7 +141,7 @@ Result<RaggedTokens> parse_tokens(std::string_view text,
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) {
     return subject_of_tokens(name).bad_data(
-        "is empty", std::string(kExpected) + ", or one sequence a line");
+        "is empty", message("{}, or one sequence a line", Message(kExpected)));
   }
   if (text[first] == '[') {
     return parse_json(text, name);
@@ -149,7 +149,7 @@ Result<RaggedTokens> parse_tokens(std::string_view text,
   if (text[first] == '{' || text[first] == '"') {
     return subject_of_tokens(name).bad_data(
         text[first] == '{' ? "holds a JSON object" : "holds a JSON string",
-        std::string(kExpected));
+        kExpected);
   }
   return parse_lines(text, name);
 } catch (...) {

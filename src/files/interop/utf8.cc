@@ -63,9 +63,9 @@ Status check_utf8(ErrorDetails about, std::string_view text) try {
     return ok();
   }
   const auto byte = static_cast<unsigned char>(text[*at]);
-  about.given = "is not UTF-8 text: its byte " + std::to_string(*at) + " (0x" +
-                kDigits[byte >> 4] + kDigits[byte & 15] +
-                ") begins no character";
+  about.given =
+      message("is not UTF-8 text: its byte {} (0x{}{}) begins no character",
+              *at, kDigits[byte >> 4], kDigits[byte & 15]);
   return Error{ErrorCode::bad_data, std::move(about)};
 } catch (...) {
   return caught_out_of_memory();

@@ -41,8 +41,7 @@ Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
   std::ranges::sort(set);
   if (const auto twice = std::ranges::adjacent_find(set); twice != set.end()) {
     return argument_error(kAblation, "heads",
-                          "has " + std::to_string(twice->layer) + "." +
-                              std::to_string(twice->head) + " twice",
+                          message("has {}.{} twice", twice->layer, twice->head),
                           "each head once");
   }
   std::vector<LayerHeads> layers;
@@ -267,9 +266,9 @@ Status check_size(std::size_t sets, std::size_t examples) {
              ? ok()
              : Status(argument_error(
                    kAblation, "ids",
-                   "has " + std::to_string(examples) + " sequences for " +
-                       std::to_string(sets) + " sets of heads",
-                   "at most " + std::to_string(kMost) + " in all"));
+                   message("has {} sequences for {} sets of heads", examples,
+                           sets),
+                   message("at most {} in all", kMost)));
 }
 
 // ---- Effects. ----

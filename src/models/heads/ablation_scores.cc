@@ -50,10 +50,10 @@ ScoreExamples label_scores(const HookedModel& classifier,
     return catching_out_of_memory([&]() -> Result<ExampleScores> {
       const std::size_t end = batch.begin + batch.ids.size();
       if (end > targets.size()) {
-        return argument_error(
-            "label_scores", "targets",
-            "has " + std::to_string(targets.size()) + " targets",
-            "at least " + std::to_string(end), ErrorCode::shape_mismatch);
+        return argument_error("label_scores", "targets",
+                              message("has {} targets", targets.size()),
+                              message("at least {}", end),
+                              ErrorCode::shape_mismatch);
       }
       HEADWISE_ASSIGN(
           const auto logits,

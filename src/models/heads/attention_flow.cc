@@ -23,13 +23,12 @@ Status check_weights(TensorView<const float, 3> weights, std::size_t token) {
                            "(layers, L, L)", Extents<3>{N, L, L}));
   if (L > kMostFlowTokens) {
     return argument_error(
-        kAttentionFlow, "weights", "has " + std::to_string(L) + " tokens",
-        "at most " + std::to_string(kMostFlowTokens), ErrorCode::unsupported);
+        kAttentionFlow, "weights", message("has {} tokens", L),
+        message("at most {}", kMostFlowTokens), ErrorCode::unsupported);
   }
   if (token >= L) {
     return value_error(kAttentionFlow, "token", std::to_string(token),
-                       "less than L = " + std::to_string(L),
-                       ErrorCode::out_of_range);
+                       message("less than L = {}", L), ErrorCode::out_of_range);
   }
   for (std::size_t n = 0; n < N; ++n) {
     for (std::size_t i = 0; i < L; ++i) {

@@ -56,7 +56,7 @@ Result<EmbeddingTarget> EmbeddingTarget::label(const SentenceEncoder& encoder,
     const std::size_t labels = probe.labels().size();
     if (label.value_or(0) >= labels) {
       return value_error(kEmbeddingTarget, "label", std::to_string(*label),
-                         "less than " + std::to_string(labels),
+                         message("less than {}", labels),
                          ErrorCode::out_of_range);
     }
     if (!label) {

@@ -38,7 +38,7 @@ Status check_call(const GatedModel& model, std::size_t example,
   }
   if (example >= model.examples) {
     return value_error(kIntegratedGates, "example", std::to_string(example),
-                       "less than " + std::to_string(model.examples),
+                       message("less than {}", model.examples),
                        ErrorCode::out_of_range);
   }
   return ok();

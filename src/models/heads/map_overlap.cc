@@ -78,7 +78,7 @@ class MapTile {
           return argument_error(
               kMapOverlap,
               std::string(name) + ".layers[" + std::to_string(n) + "]",
-              "computes NaN in head " + std::to_string(h),
+              message("computes NaN in head {}", h),
               "attention weights that are numbers", ErrorCode::bad_data);
         }
       }

@@ -35,9 +35,9 @@ Result<std::size_t> token_limit(const TextModel& a, const TextModel& b,
   const std::size_t limit = wanted.value_or(
       std::min({a.shape().max_tokens, b.shape().max_tokens, most}));
   if (limit > most) {
-    return value_error(kModelComparison, "max_tokens", std::to_string(limit),
-                       "at most " + std::to_string(most) +
-                           ", the positions that both models have");
+    return value_error(
+        kModelComparison, "max_tokens", std::to_string(limit),
+        message("at most {}, the positions that both models have", most));
   }
   return limit;
 }
@@ -51,8 +51,7 @@ Status check_numbers(const TextModel& model, std::string_view name,
             on.statistics[h * kStatistics + index_of(Statistic::entropy)])) {
       return argument_error(
           kModelComparison, name,
-          "computes NaN in head " + std::to_string(heads[h].layer) + "." +
-              std::to_string(heads[h].head),
+          message("computes NaN in head {}.{}", heads[h].layer, heads[h].head),
           "attention weights that are numbers", ErrorCode::bad_data);
     }
   }

@@ -68,7 +68,7 @@ MeasureOfTexts log_odds(std::optional<std::size_t> label) {
         std::ranges::max_element(clean) - clean.begin()));
     if (of >= clean.size()) {
       return value_error(kOutputMeasures, "label", std::to_string(of),
-                         "below " + std::to_string(clean.size()),
+                         message("below {}", clean.size()),
                          ErrorCode::out_of_range);
     }
     return log_odds_of(of);

@@ -39,8 +39,7 @@ std::vector<TokenId> word_tokens(const TextModel& model) {
 Error too_few(std::string_view argument, std::size_t given,
               std::size_t expected) {
   return value_error("repeated_random_tokens", argument, std::to_string(given),
-                     "at least " + std::to_string(expected),
-                     ErrorCode::unsupported);
+                     message("at least {}", expected), ErrorCode::unsupported);
 }
 
 }  // namespace

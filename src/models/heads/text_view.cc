@@ -140,10 +140,10 @@ Status check_ids(std::span<const TokenId> ids, std::size_t vocab_size) {
   }
   for (std::size_t t = 0; t < ids.size(); ++t) {
     if (ids[t] < 0 || static_cast<std::size_t>(ids[t]) >= vocab_size) {
-      return value_error(
-          "text_view", "ids[" + std::to_string(t) + "]", std::to_string(ids[t]),
-          "a number from 0 to less than " + std::to_string(vocab_size),
-          ErrorCode::out_of_range);
+      return value_error("text_view", "ids[" + std::to_string(t) + "]",
+                         std::to_string(ids[t]),
+                         message("a number from 0 to less than {}", vocab_size),
+                         ErrorCode::out_of_range);
     }
   }
   return ok();
@@ -155,13 +155,13 @@ Status check_shown_layers(std::span<const std::size_t> layers,
     const std::string name = "layers[" + std::to_string(n) + "]";
     if (layers[n] >= num_layers) {
       return value_error("text_view", name, std::to_string(layers[n]),
-                         "less than " + std::to_string(num_layers),
+                         message("less than {}", num_layers),
                          ErrorCode::out_of_range);
     }
     if (n != 0 && layers[n] <= layers[n - 1]) {
-      return value_error("text_view", name, std::to_string(layers[n]),
-                         "more than " + std::to_string(layers[n - 1]) +
-                             " (ascending numbers)");
+      return value_error(
+          "text_view", name, std::to_string(layers[n]),
+          message("more than {} (ascending numbers)", layers[n - 1]));
     }
   }
   return ok();

@@ -19,7 +19,7 @@ Status check_position(const std::vector<TokenId>& text, std::size_t position) {
   HEADWISE_TRY(check_at_least_one(kTokenTarget, "text", text.size()));
   if (position >= text.size()) {
     return value_error(kTokenTarget, "position", std::to_string(position),
-                       "less than " + std::to_string(text.size()),
+                       message("less than {}", text.size()),
                        ErrorCode::out_of_range);
   }
   return ok();
@@ -53,7 +53,7 @@ Result<TokenTarget> TokenTarget::create(const CausalModel& model,
       if (*options.token < 0 || *options.token >= tokens) {
         return value_error(
             kTokenTarget, "token", std::to_string(*options.token),
-            "0 to " + std::to_string(tokens - 1), ErrorCode::out_of_range);
+            message("0 to {}", tokens - 1), ErrorCode::out_of_range);
       }
       return TokenTarget(model, position, *options.token);
     }

@@ -22,7 +22,7 @@ Status check_token(std::string_view token, const FileSubject& subject) {
   return std::ranges::find(kOwnTokens, token) != kOwnTokens.end()
              ? ok()
              : Status(subject.error(ErrorCode::unsupported,
-                                    "has " + printable(token),
+                                    message("has {}", printable(token)),
                                     "only [PAD], [UNK], [CLS], [SEP] and "
                                     "[MASK]"));
 }
@@ -44,10 +44,11 @@ Status check_leaf(const JsonPath& path, const JsonLeaf& value,
   }
   const std::string_view expected =
       kOwnTokens[static_cast<std::size_t>(own - kOwnKeys.begin())];
-  return *token == expected ? ok()
-                            : Status(entry.error(ErrorCode::unsupported,
-                                                 "is " + printable(*token),
-                                                 std::string(expected)));
+  return *token == expected
+             ? ok()
+             : Status(entry.error(ErrorCode::unsupported,
+                                  message("is {}", printable(*token)),
+                                  std::string(expected)));
 }
 
 }  // namespace

@@ -105,13 +105,13 @@ Status get_kept_heads(std::string_view text, const FileSubject& subject,
   }
   if (pruned.rbegin()->first >= config.num_layers) {
     return subject.bad_data(
-        "has pruned heads of layer " + std::to_string(pruned.rbegin()->first),
-        "a layer below " + std::to_string(config.num_layers));
+        message("has pruned heads of layer {}", pruned.rbegin()->first),
+        message("a layer below {}", config.num_layers));
   }
   constexpr std::size_t kMostHeads = std::size_t{1} << 20;  // of memory
   if (config.num_layers > kMostHeads / config.num_heads) {
-    return subject.bad_data("has pruned heads in a model of more than " +
-                            std::to_string(kMostHeads) + " heads");
+    return subject.bad_data(message(
+        "has pruned heads in a model of more than {} heads", kMostHeads));
   }
   std::vector kept(config.num_layers, heads_in(config, 0));
   for (const auto& removed : pruned) {

@@ -113,19 +113,17 @@ Status check_token_types(const BertParams& params, const RaggedTokens& ids,
     return ok();
   }
   if (types.size() != ids.size()) {
-    return argument_error(kBertEncoder, "token_types",
-                          "has " + std::to_string(types.size()) + " sequences",
-                          std::to_string(ids.size()),
-                          ErrorCode::shape_mismatch);
+    return argument_error(
+        kBertEncoder, "token_types", message("has {} sequences", types.size()),
+        std::to_string(ids.size()), ErrorCode::shape_mismatch);
   }
   const std::size_t known = params.embeddings.places.size();
   for (std::size_t b = 0; b < ids.size(); ++b) {
     const std::string name = "token_types[" + std::to_string(b) + "]";
     if (types[b].size() != ids[b].size()) {
-      return argument_error(kBertEncoder, name,
-                            "has " + std::to_string(types[b].size()) + " types",
-                            std::to_string(ids[b].size()),
-                            ErrorCode::shape_mismatch);
+      return argument_error(
+          kBertEncoder, name, message("has {} types", types[b].size()),
+          std::to_string(ids[b].size()), ErrorCode::shape_mismatch);
     }
     for (const TokenId type : types[b]) {
       if (type < 0 || static_cast<std::size_t>(type) >= known) {
@@ -258,7 +256,7 @@ Status check_layer_number(std::string_view operation, std::string_view argument,
                           std::size_t layer, std::size_t most) {
   return layer <= most ? ok()
                        : value_error(operation, argument, std::to_string(layer),
-                                     "at most " + std::to_string(most),
+                                     message("at most {}", most),
                                      ErrorCode::out_of_range);
 }
 
@@ -267,7 +265,7 @@ Status check_model_gates(std::string_view operation, HeadGateSpan gates,
                          FunctionRef<std::size_t(std::size_t)> heads_in) {
   if (!gates.empty() && gates.size() != layers) {
     return argument_error(operation, "head_gates",
-                          "has " + std::to_string(gates.size()) + " layers",
+                          message("has {} layers", gates.size()),
                           std::to_string(layers), ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < gates.size(); ++n) {
@@ -284,8 +282,8 @@ Status check_sequences(std::string_view operation, const RaggedTokens& ids,
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > max_positions) {
       return argument_error(operation, "tokens[" + std::to_string(b) + "]",
-                            "has " + std::to_string(ids[b].size()) + " tokens",
-                            "at most " + std::to_string(max_positions),
+                            message("has {} tokens", ids[b].size()),
+                            message("at most {}", max_positions),
                             ErrorCode::out_of_range);
     }
   }

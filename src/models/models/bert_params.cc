@@ -35,8 +35,8 @@ class BertReader {
     HEADWISE_ASSIGN(auto match, find_layout(shapes, subject, names.layout));
     if (match.layers.size() != config.num_layers) {
       return subject.bad_data(
-          "has " + std::to_string(match.layers.size()) + " layers",
-          std::to_string(config.num_layers) + " as in config.json");
+          message("has {} layers", match.layers.size()),
+          message("{} as in config.json", config.num_layers));
     }
     BertConfig kept = config;
     HEADWISE_TRY(read_kept_heads(file.metadata(), subject, kept.num_layers,
@@ -140,9 +140,9 @@ class BertReader {
   }
 
   Status check_there(const std::string& name) const {
-    return file_.names().contains(name)
-               ? ok()
-               : Status(subject().bad_data("has no " + printable(name)));
+    return file_.names().contains(name) ? ok()
+                                        : Status(subject().bad_data(message(
+                                              "has no {}", printable(name))));
   }
 
   Result<Array> read(const std::string& name) const {
@@ -265,10 +265,9 @@ class BertReader {
     HEADWISE_TRY(w_o);
     const std::size_t E = config_.hidden_size;
     if (w_q->in_features() != E || w_o->out_features() != E) {
-      return subject().bad_data("has attention of " +
-                                    std::to_string(w_q->in_features()) +
-                                    " features",
-                                "hidden_size = " + std::to_string(E));
+      return subject().bad_data(
+          message("has attention of {} features", w_q->in_features()),
+          "hidden_size = " + std::to_string(E));
     }
     const std::size_t heads = heads_of(config_, number);
     HEADWISE_TRY(check_heads(number, heads, w_q->out_features()));
@@ -284,11 +283,9 @@ class BertReader {
     if (features == expected) {
       return ok();
     }
-    return subject().bad_data("has queries of " + std::to_string(features) +
-                                  " features in layer " +
-                                  std::to_string(number),
-                              std::to_string(expected) + " of its " +
-                                  std::to_string(heads) + " heads");
+    return subject().bad_data(
+        message("has queries of {} features in layer {}", features, number),
+        message("{} of its {} heads", expected, heads));
   }
 
   ParamFile file_;

@@ -133,7 +133,7 @@ class CausalReader {
                                      CausalAxes axes) const {
     const FileSubject subject{std::string(kCausalParams), file_.path()};
     if (!file_.names().contains(name)) {
-      return subject.bad_data("has no " + printable(name));
+      return subject.bad_data(message("has no {}", printable(name)));
     }
     HEADWISE_ASSIGN(const auto array, file_.read(name));
     std::string words;
@@ -180,21 +180,20 @@ Status check_config(const CausalConfig& config) {
   }
   return config.kept_heads.empty()
              ? ok()
-             : argument_error(kCausalParams, "config.kept_heads",
-                              "has " +
-                                  std::to_string(config.kept_heads.size()) +
-                                  " layers",
-                              "none: a new model has all its heads");
+             : argument_error(
+                   kCausalParams, "config.kept_heads",
+                   message("has {} layers", config.kept_heads.size()),
+                   "none: a new model has all its heads");
 }
 
 Status check_vocabulary(const CausalConfig& config,
                         const Vocabulary& vocabulary) {
   return config.vocab_size == vocabulary.size()
              ? ok()
-             : argument_error(
-                   kCausalParams, "vocabulary",
-                   "has " + std::to_string(vocabulary.size()) + " tokens",
-                   std::to_string(config.vocab_size), ErrorCode::bad_data);
+             : argument_error(kCausalParams, "vocabulary",
+                              message("has {} tokens", vocabulary.size()),
+                              std::to_string(config.vocab_size),
+                              ErrorCode::bad_data);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string numbers_text(const Numbers& numbers) {
   return text;
 }
 
-std::string what_there_is(std::size_t layer, const HeadsLeft& left) {
+Message what_there_is(std::size_t layer, const HeadsLeft& left) {
   const auto has_heads = [](const Numbers& heads) { return !heads.empty(); };
   const auto first = std::ranges::find_if(left, has_heads);
   if (first == left.end()) {
@@ -45,17 +45,16 @@ std::string what_there_is(std::size_t layer, const HeadsLeft& left) {
     while (left[last].empty()) {
       --last;
     }
-    return "a head from " +
-           layer_text(static_cast<std::size_t>(first - left.begin()),
-                      first->front()) +
-           " to " + layer_text(last, left[last].back());
+    return message("a head from {} to {}",
+                   layer_text(static_cast<std::size_t>(first - left.begin()),
+                              first->front()),
+                   layer_text(last, left[last].back()));
   }
   if (left[layer].empty()) {
-    return "a head of another layer: layer " + std::to_string(layer) +
-           " has none left";
+    return message("a head of another layer: layer {} has none left", layer);
   }
-  return "one of the heads of layer " + std::to_string(layer) + ": " +
-         numbers_text(left[layer]);
+  return message("one of the heads of layer {}: {}", layer,
+                 numbers_text(left[layer]));
 }
 
 }  // namespace
@@ -87,9 +86,10 @@ Result<std::size_t> place_of_head(std::string_view operation,
         return static_cast<std::size_t>(found - numbers.begin());
       }
     }
-    return argument_error(
-        operation, argument, "has " + layer_text(head.layer, head.head),
-        what_there_is(head.layer, left), ErrorCode::out_of_range);
+    return argument_error(operation, argument,
+                          message("has {}", layer_text(head.layer, head.head)),
+                          what_there_is(head.layer, left),
+                          ErrorCode::out_of_range);
   });
 }
 

@@ -89,26 +89,26 @@ Status read_kept_heads(const SafetensorsMetadata& metadata,
   if (found == metadata.end()) {
     return ok();
   }
-  const auto bad = [&](std::string expected) {
+  const auto bad = [&](Message expected) {
     return subject.of_entry("__metadata__.kept_heads")
-        .bad_data("is " + printable(found->second), std::move(expected));
+        .bad_data(message("is {}", printable(found->second)),
+                  std::move(expected));
   };
   auto lists = lists_of(found->second, num_layers, num_heads);
   if (!lists || lists->size() != num_layers) {
-    return bad("a list of the heads of each of " + std::to_string(num_layers) +
-               " layers");
+    return bad(message("a list of the heads of each of {} layers", num_layers));
   }
   for (const auto& layer : *lists) {
     if (!are_heads(layer, num_heads)) {
-      return bad("ascending numbers below num_heads = " +
-                 std::to_string(num_heads));
+      return bad(message("ascending numbers below num_heads = {}", num_heads));
     }
   }
   const auto counts = metadata.find(kNumHeads);
   if (counts != metadata.end() &&
       lists_of("[" + counts->second + "]", 1, num_layers) !=
           KeptHeadLists{counts_of(*lists)}) {
-    return bad("as many heads as its num_heads, " + printable(counts->second));
+    return bad(message("as many heads as its num_heads, {}",
+                       printable(counts->second)));
   }
   kept = *std::move(lists);
   return ok();

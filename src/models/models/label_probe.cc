@@ -31,10 +31,11 @@ const std::string kLabels = "labels";
 
 Status check_labels(const std::vector<std::string>& labels) {
   if (labels.size() < 2) {
-    return argument_error(kLabelProbe, "labels",
-                          "has " + std::to_string(labels.size()) +
-                              (labels.size() == 1 ? " text" : " texts"),
-                          "at least 2");
+    return argument_error(
+        kLabelProbe, "labels",
+        message(labels.size() == 1 ? "has {} text" : "has {} texts",
+                labels.size()),
+        "at least 2");
   }
   std::set<std::string_view> seen;
   for (std::size_t n = 0; n < labels.size(); ++n) {
@@ -44,8 +45,9 @@ Status check_labels(const std::vector<std::string>& labels) {
       return value_error(kLabelProbe, argument, printable(label), "UTF-8 text");
     }
     if (!seen.insert(label).second) {
-      return value_error(kLabelProbe, argument, printable(label) + " again",
-                         "different labels");
+      return argument_error(kLabelProbe, argument,
+                            message("is {} again", printable(label)),
+                            "different labels");
     }
   }
   return ok();
@@ -92,7 +94,7 @@ Result<std::vector<std::string>> labels_of(const SafetensorsMetadata& metadata,
   }
   return subject.of_entry("__metadata__.labels")
       .bad_data("is not a list of its labels as JSON",
-                std::to_string(count) + " texts");
+                message("{} texts", count));
 }
 
 // The same list as text. (A tree of JSON ends the program where memory does.)
@@ -127,7 +129,7 @@ Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
                                        const std::string& path) {
   const FileSubject subject{std::string(kLabelProbe), path};
   if (!file.tensors().contains(name)) {
-    return subject.bad_data("has no " + std::string(name));
+    return subject.bad_data(message("has no {}", name));
   }
   HEADWISE_ASSIGN(const auto array, file.array(name));
   if (Status s = check_finite(array, kLabelProbe, name); !s) {

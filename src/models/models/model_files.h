@@ -43,8 +43,8 @@ Status get_sizes(const JsonFields& fields, const Keys& keys, Config& config) {
              ? ok()
              : fields.unexpected(
                    key_of(&Config::num_heads),
-                   "a divisor of " + std::string(key_of(&Config::hidden_size)) +
-                       " = " + std::to_string(config.hidden_size));
+                   message("a divisor of {} = {}", key_of(&Config::hidden_size),
+                           config.hidden_size));
 }
 
 inline constexpr std::string_view kLayerNormEps = "layer_norm_eps";

@@ -40,7 +40,7 @@ Status check_kept(std::string_view operation, const KeptAttention& kept,
                   const Config& config) {
   if (kept.layer >= config.num_layers) {
     return value_error(operation, "layer", std::to_string(kept.layer),
-                       "0 to " + std::to_string(config.num_layers - 1),
+                       message("0 to {}", config.num_layers - 1),
                        ErrorCode::out_of_range);
   }
   const MultiHeadAttentionConfig& attention = kept.attention.config();
@@ -53,11 +53,11 @@ Status check_kept(std::string_view operation, const KeptAttention& kept,
       Extents<3>{config.hidden_size, config.hidden_size, heads.size()}));
   for (std::size_t n = 0; n < heads.size(); ++n) {
     if (heads[n] >= config.num_heads || (n != 0 && heads[n] <= heads[n - 1])) {
-      return value_error(operation, "kept_heads[" + std::to_string(n) + "]",
-                         std::to_string(heads[n]),
-                         "ascending numbers below num_heads = " +
-                             std::to_string(config.num_heads),
-                         ErrorCode::out_of_range);
+      return value_error(
+          operation, "kept_heads[" + std::to_string(n) + "]",
+          std::to_string(heads[n]),
+          message("ascending numbers below num_heads = {}", config.num_heads),
+          ErrorCode::out_of_range);
     }
   }
   return ok();

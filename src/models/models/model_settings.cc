@@ -29,7 +29,7 @@ Status read_into(Into& into, const std::string& path, const Parse& parse) {
   return ok();
 }
 
-Error has_no_config(const std::string& folder, const std::string& expected) {
+Error has_no_config(const std::string& folder, Message expected) {
   return FileSubject{std::string(kModelSettings), folder}.error(
       ErrorCode::io_error, "has no config.json", expected);
 }

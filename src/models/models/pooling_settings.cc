@@ -43,11 +43,11 @@ Status check_size(const JsonFields& fields, std::size_t hidden_size) {
     HEADWISE_TRY(fields.get(key, size));
     if (size != expected) {
       return fields.unexpected(
-          key, "the model's hidden size = " + std::to_string(hidden_size));
+          key, message("the model's hidden size = {}", hidden_size));
     }
     is_there = is_there || fields.has(key);
   }
-  return is_there ? ok() : fields.fault("has no " + std::string(kSizeKeys[0]));
+  return is_there ? ok() : fields.fault(message("has no {}", kSizeKeys[0]));
 }
 
 // The list under pooling_mode, which newer files have.
@@ -58,11 +58,12 @@ Result<std::vector<Pooling>> listed(const JsonFields& fields) {
   for (const std::string& name : names) {
     const auto mode = std::ranges::find(kModes, name, &Mode::name);
     if (mode == kModes.end() || !mode->pooling) {
-      return fields.fault("has \"" + printable(name) + "\" in pooling_mode",
-                          std::string(kNames), ErrorCode::unsupported);
+      return fields.fault(
+          message("has \"{}\" in pooling_mode", printable(name)),
+          std::string(kNames), ErrorCode::unsupported);
     }
     if (std::ranges::count(pooling, *mode->pooling) > 0) {
-      return fields.fault("has " + name + " twice in pooling_mode");
+      return fields.fault(message("has {} twice in pooling_mode", name));
     }
     pooling.push_back(*mode->pooling);
   }

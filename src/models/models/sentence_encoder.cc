@@ -190,8 +190,8 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     HEADWISE_ASSIGN(auto vocabulary, read_vocabulary(path));
     if (vocabulary.size() > settings.config.vocab_size) {
       return FileSubject{std::string(kSentenceEncoder), path}.bad_data(
-          "has " + std::to_string(vocabulary.size()) + " tokens",
-          "at most vocab_size = " + std::to_string(settings.config.vocab_size));
+          message("has {} tokens", vocabulary.size()),
+          message("at most vocab_size = {}", settings.config.vocab_size));
     }
     HEADWISE_ASSIGN(auto encoder,
                     BertEncoder::read(inner, settings.config, access));

@@ -48,18 +48,18 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
     std::string type;
     HEADWISE_TRY(module.require("type", type));
     if (n >= kChain.size() || class_of(type) != kChain[n]) {
-      return module.unexpected("type",
-                               "the modules " + std::string(kChainText) +
-                                   " of sentence_transformers in this order",
-                               ErrorCode::unsupported);
+      return module.unexpected(
+          "type",
+          message("the modules {} of sentence_transformers in this order",
+                  Message(kChainText)),
+          ErrorCode::unsupported);
     }
     HEADWISE_ASSIGN(folders[n], folder_of(module, n));
   }
   if (modules.size() + 1 < kChain.size()) {
-    return subject.error(
-        ErrorCode::unsupported,
-        "lists " + std::to_string(modules.size()) + " of the modules",
-        std::string(kChainText));
+    return subject.error(ErrorCode::unsupported,
+                         message("lists {} of the modules", modules.size()),
+                         kChainText);
   }
   SentenceModules read{std::move(folders[0]), std::move(folders[1]), {}};
   if (modules.size() == kChain.size()) {

@@ -50,8 +50,9 @@ Status check_fixed(std::string_view text, const FileSubject& subject,
     const std::string name = path_text(path);
     const std::string given = leaf_text(value);
     const auto refused = [&](std::string_view expected) {
-      return Status(subject.of_entry(name).error(
-          ErrorCode::unsupported, "is " + given, std::string(expected)));
+      return Status(subject.of_entry(name).error(ErrorCode::unsupported,
+                                                 message("is {}", given),
+                                                 std::string(expected)));
     };
     const auto fixed = std::ranges::find(settings, name, &FixedSetting::path);
     if (fixed != settings.end()) {

@@ -135,12 +135,13 @@ Status check_kind(const TokenizerEvents& events, const FileSubject& subject) {
     if (found == events.values.end()) {
       if (fixed.required) {
         return subject.error(ErrorCode::unsupported,
-                             "has no " + std::string(fixed.path),
+                             message("has no {}", fixed.path),
                              leaf_text(fixed.value));
       }
     } else if (found->second != fixed.value) {
       return subject.of_entry(std::string(fixed.path))
-          .error(ErrorCode::unsupported, "is " + leaf_text(found->second),
+          .error(ErrorCode::unsupported,
+                 message("is {}", leaf_text(found->second)),
                  leaf_text(fixed.value));
     }
   }
@@ -159,7 +160,7 @@ Result<std::optional<bool>> flag_of(const TokenizerEvents& events,
     return std::optional(*flag);
   }
   return subject.of_entry(std::string(path))
-      .bad_data("is " + leaf_text(found->second), "true or false");
+      .bad_data(message("is {}", leaf_text(found->second)), "true or false");
 }
 
 Result<WordPieceOptions> options_of(const TokenizerEvents& events,
@@ -184,17 +185,15 @@ Result<std::string> vocabulary_of(TokenizerEvents& events,
     const auto& [id, token] = events.tokens[n];
     if (id != n) {
       return subject.of_entry("model.vocab")
-          .bad_data(
-              "has the id " + std::to_string(id) + " for " + printable(token),
-              std::to_string(n));
+          .bad_data(message("has the id {} for {}", id, printable(token)),
+                    std::to_string(n));
     }
     if (token.empty() || token.size() > kLongestToken ||
         token.find_first_of("\r\n") != std::string::npos) {
       return subject.of_entry("model.vocab")
-          .bad_data("has \"" + printable(token) + "\" as the token of id " +
-                        std::to_string(n),
-                    "1 to " + std::to_string(kLongestToken) +
-                        " bytes without a line end");
+          .bad_data(
+              message("has \"{}\" as the token of id {}", printable(token), n),
+              message("1 to {} bytes without a line end", kLongestToken));
     }
     text += token + "\n";
   }

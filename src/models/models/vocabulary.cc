@@ -17,26 +17,24 @@ namespace {
 
 constexpr std::string_view kInsideWord = "##";
 
-std::string line_text(std::size_t id) {
-  return "line " + std::to_string(id + 1);
-}
+Message line_text(std::size_t id) { return message("line {}", id + 1); }
 
 Status check_line(std::string_view token, std::size_t id,
                   const FileSubject& subject) {
-  const auto bad = [&](std::string given, std::string expected = {}) {
-    return subject.of_entry(line_text(id))
+  const auto bad = [&](Message given, Message expected = {}) {
+    return subject.of_entry(line_text(id).text())
         .bad_data(std::move(given), std::move(expected));
   };
   if (token.empty()) {
     return bad("is empty");
   }
   if (token.size() > kLongestToken) {
-    return bad("has " + std::to_string(token.size()) + " bytes",
-               "at most " + std::to_string(kLongestToken));
+    return bad(message("has {} bytes", token.size()),
+               message("at most {}", kLongestToken));
   }
   if (const auto at = find_invalid_utf8(token)) {
-    return bad("is not UTF-8 text: its byte " + std::to_string(*at) +
-               " begins no character");
+    return bad(
+        message("is not UTF-8 text: its byte {} begins no character", *at));
   }
   return ok();
 }
@@ -44,8 +42,8 @@ Status check_line(std::string_view token, std::size_t id,
 // `bytes`: nothing where there are too many to count.
 Error too_large(const FileSubject& subject, std::optional<std::size_t> bytes) {
   return subject.bad_data(
-      bytes ? "has " + std::to_string(*bytes) + " bytes" : "has too many bytes",
-      "at most " + std::to_string(kLargestVocabulary));
+      bytes ? message("has {} bytes", *bytes) : "has too many bytes",
+      message("at most {}", kLargestVocabulary));
 }
 
 }  // namespace
@@ -137,9 +135,10 @@ Status Vocabulary::sort_tokens(const FileSubject& subject) {
     }
   }
   if (repeated) {
-    return subject.of_entry(line_text(repeated->first))
-        .bad_data("is \"" + printable(token(repeated->first)) +
-                  "\" again, the token of " + line_text(repeated->second));
+    return subject.of_entry(line_text(repeated->first).text())
+        .bad_data(message("is \"{}\" again, the token of {}",
+                          printable(token(repeated->first)),
+                          line_text(repeated->second)));
   }
   inside_word_ = {0, size()};
   for (std::size_t i = 0; i < kInsideWord.size(); ++i) {
@@ -163,7 +162,7 @@ Status Vocabulary::find_special_tokens(const FileSubject& subject) {
     }
     if (id != nullptr) {
       if (!found) {
-        return subject.bad_data("has no token " + std::string(text));
+        return subject.bad_data(message("has no token {}", text));
       }
       *id = *found;
     }

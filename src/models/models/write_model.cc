@@ -87,7 +87,7 @@ Status write_params(const std::string& source, const std::string& path,
     const std::string in_file = name_in(file, match.prefix + name);
     if (!file.names().contains(in_file)) {
       return FileSubject{std::string(kWriteModel), source}.error(
-          ErrorCode::invalid_argument, "has no " + printable(in_file),
+          ErrorCode::invalid_argument, message("has no {}", printable(in_file)),
           "one to replace");
     }
     views.emplace(in_file, view);
@@ -143,7 +143,8 @@ Status write(const std::string& source, const std::string& folder,
                   entries_of_model(kWriteModel, folder, source));
   if (!old.foreign.empty() && !changes.keep_other_files) {
     return FileSubject{std::string(kWriteModel), folder}.error(
-        ErrorCode::invalid_argument, "has " + printable(old.foreign.front()),
+        ErrorCode::invalid_argument,
+        message("has {}", printable(old.foreign.front())),
         "the files of a model only");
   }
   // It is the source, or a folder in it.

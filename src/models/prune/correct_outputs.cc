@@ -128,7 +128,7 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
   };
   if (!fit.weight.allFinite() || !fit.bias.allFinite()) {
     return argument_error(kCorrectOutputs, "pruned",
-                          "has no finite fit in layer " + std::to_string(layer),
+                          message("has no finite fit in layer {}", layer),
                           "finite parameters and hidden states",
                           ErrorCode::out_of_range);
   }

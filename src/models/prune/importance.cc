@@ -281,11 +281,11 @@ Status ImportanceRun::check_finite(const std::vector<Place>& places,
   for (std::size_t n = 0; n < places.size(); ++n) {
     const auto& [layer, at, number] = places[n];
     if (!std::isfinite(scores[n])) {
-      return argument_error(kImportance, "model",
-                            "gives head " + std::to_string(layer) + "." +
-                                std::to_string(model_.heads[layer][at]) +
-                                " the score " + number_text(scores[n]),
-                            "a finite number", ErrorCode::out_of_range);
+      return argument_error(
+          kImportance, "model",
+          message("gives head {}.{} the score {}", layer,
+                  model_.heads[layer][at], number_text(scores[n])),
+          "a finite number", ErrorCode::out_of_range);
     }
   }
   return ok();

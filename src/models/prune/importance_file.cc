@@ -39,13 +39,13 @@ class Reader {
   const Status& status() const { return status_; }
 
   template <class T>
-  void get(const std::string& key, std::string_view expected, T& into) {
+  void get(const std::string& key, Message expected, T& into) {
     if (!status_) {
       return;
     }
     const Json* const found = json_.find(key);
     if (found == nullptr) {
-      status_ = fault("has no " + key, expected);
+      status_ = fault(message("has no {}", key), expected);
     } else if (!found->get(into)) {
       unexpected(key, *found, expected);
     }
@@ -89,17 +89,16 @@ class Reader {
     }
   }
 
-  void unexpected(std::string_view key, const Json& given,
-                  std::string_view expected) {
+  void unexpected(std::string_view key, const Json& given, Message expected) {
     constexpr std::size_t kMost = 60;
     std::string text = given.dump();
     if (text.size() > kMost) {
       text.replace(kMost, std::string::npos, "..");
     }
-    status_ = fault("is " + text, expected, key);
+    status_ = fault(message("is {}", text), expected, key);
   }
 
-  Error fault(std::string given, std::string_view expected = "",
+  Error fault(Message given, Message expected = {},
               std::string_view key = "") const {
     return subject_.of_entry(std::string(key))
         .bad_data(std::move(given), std::string(expected));
@@ -135,8 +134,8 @@ Status check_importance(const Reader& reader, const ImportanceFile& file) {
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     if (n >= scores.size() || scores[n].size() != file.heads[n].size()) {
       const std::size_t given = n < scores.size() ? scores[n].size() : 0;
-      return reader.fault("has " + std::to_string(given) + " scores",
-                          std::to_string(file.heads[n].size()) + ", as heads",
+      return reader.fault(message("has {} scores", given),
+                          message("{}, as heads", file.heads[n].size()),
                           "scores[" + std::to_string(n) + "]");
     }
     for (const std::size_t head : file.heads[n]) {
@@ -144,17 +143,16 @@ Status check_importance(const Reader& reader, const ImportanceFile& file) {
     }
   }
   if (scores.size() != file.heads.size()) {
-    return reader.fault(
-        "has scores of " + std::to_string(scores.size()) + " layers",
-        std::to_string(file.heads.size()));
+    return reader.fault(message("has scores of {} layers", scores.size()),
+                        std::to_string(file.heads.size()));
   }
   std::vector<HeadId> order = file.importance.order;
   std::ranges::sort(order);
   std::ranges::sort(all);
   if (!order.empty() && order != all) {
-    return reader.fault(
-        "has " + std::to_string(order.size()) + " heads",
-        "each of the " + std::to_string(all.size()) + " heads once", "order");
+    return reader.fault(message("has {} heads", order.size()),
+                        message("each of the {} heads once", all.size()),
+                        "order");
   }
   return ok();
 }
@@ -180,7 +178,7 @@ Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
     return reader.status().error();
   }
   if (version != kVersion) {
-    return reader.fault("is " + std::to_string(version), "1", "version");
+    return reader.fault(message("is {}", version), "1", "version");
   }
   const Json* const model = json.find("model");
   if (model == nullptr || !model->is_object()) {
@@ -254,15 +252,14 @@ Result<ImportanceFile> read_importance(const std::string& path) try {
 Status check_importance(const ImportanceFile& file, const std::string& path,
                         const SentenceEncoder& encoder) try {
   constexpr std::size_t kDigits = 12;  // enough to tell two models apart
-  const auto bad = [&](std::string given, std::string expected = "") {
+  const auto bad = [&](Message given, Message expected = {}) {
     return FileSubject{std::string(kImportanceFile), path}.bad_data(
-        "has scores of another model: " + std::move(given),
-        std::move(expected));
+        message("has scores of another model: {}", given), std::move(expected));
   };
   HEADWISE_ASSIGN(const auto digest, digest_of_params(encoder));
   if (file.model_sha256 != digest) {
-    return bad("its parameters have the SHA-256 " +
-                   file.model_sha256.substr(0, kDigits) + "..",
+    return bad(message("its parameters have the SHA-256 {}..",
+                       file.model_sha256.substr(0, kDigits)),
                digest.substr(0, kDigits) + "..");
   }
   return file.heads == heads_left(encoder.encoder().config())

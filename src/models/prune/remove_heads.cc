@@ -49,14 +49,13 @@ Status check_removed(const MultiHeadAttention& layer,
   std::vector<bool> seen(config.num_heads);
   for (const std::size_t h : heads) {
     if (h >= config.num_heads) {
-      return value_error(
-          kRemoveHeads, "head", std::to_string(h),
-          "below num_heads = " + std::to_string(config.num_heads),
-          ErrorCode::out_of_range);
+      return value_error(kRemoveHeads, "head", std::to_string(h),
+                         message("below num_heads = {}", config.num_heads),
+                         ErrorCode::out_of_range);
     }
     if (seen[h]) {
-      return value_error(kRemoveHeads, "head", std::to_string(h) + " twice",
-                         "each head once");
+      return argument_error(kRemoveHeads, "head", message("is {} twice", h),
+                            "each head once");
     }
     seen[h] = true;
   }
@@ -233,8 +232,7 @@ Result<std::vector<std::size_t>> places_of(
         place_of_head(kRemoveHeads, "heads", {layer, number}, layers.heads));
     if (std::ranges::count(numbers, number) != 1) {
       return argument_error(kRemoveHeads, "heads",
-                            "has " + std::to_string(layer) + "." +
-                                std::to_string(number) + " twice",
+                            message("has {}.{} twice", layer, number),
                             "each head once");
     }
     places.push_back(place);

@@ -23,7 +23,7 @@ Status check_hash(const Checkpoint& checkpoint, const std::string& path,
     return ok();
   }
   return FileSubject{std::string(kClassifierCheckpoint), path}.bad_data(
-      "is of a run with " + std::string(other) + ", of SHA-256 " + *saved,
+      message("is of a run with {}, of SHA-256 {}", Message(other), *saved),
       expected);
 }
 
@@ -75,11 +75,10 @@ Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
   }
   HEADWISE_TRY(check_resumed(checkpoint, path, saved));
   if (checkpoint.step > run.total_steps) {
-    return value_error(
+    return argument_error(
         kClassifierCheckpoint, kEpochs,
-        std::to_string(run.settings.epochs) + ": " +
-            std::to_string(run.total_steps) + " steps",
-        "at least the " + std::to_string(checkpoint.step) + " of " + path);
+        message("is {}: {} steps", run.settings.epochs, run.total_steps),
+        message("at least the {} of {}", checkpoint.step, path));
   }
   return ok();
 }

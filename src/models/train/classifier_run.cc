@@ -28,14 +28,14 @@ Status check(const ClassifierSettings& settings, const BertEncoder& encoder,
   if (settings.arithmetic != encoder.arithmetic()) {
     return value_error(
         kClassifierRun, "arithmetic", std::string(name_of(settings.arithmetic)),
-        std::string(name_of(encoder.arithmetic())) + ", as the encoder");
+        message("{}, as the encoder", name_of(encoder.arithmetic())));
   }
   return examples.targets.size() == examples.ids.size()
              ? ok()
-             : argument_error(kClassifierRun, "examples",
-                              "has " + std::to_string(examples.targets.size()) +
-                                  " targets",
-                              std::to_string(examples.ids.size()));
+             : argument_error(
+                   kClassifierRun, "examples",
+                   message("has {} targets", examples.targets.size()),
+                   std::to_string(examples.ids.size()));
 }
 
 }  // namespace

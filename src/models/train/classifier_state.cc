@@ -57,8 +57,7 @@ ClassifierRun::State::Batch ClassifierRun::State::batch_of(std::uint64_t step) {
 
 Status ClassifierRun::State::step(const Executor& executor) {
   if (group_ != nullptr) {
-    group_->set_step(kClassifierState,
-                     "step " + std::to_string(losses_.size() + 1));
+    group_->set_step(kClassifierState, message("step {}", losses_.size() + 1));
   }
   const auto loss = train_on(batch_of(losses_.size()), executor);
   if (!loss) {
@@ -86,7 +85,7 @@ Result<double> ClassifierRun::State::train_on(const Batch& batch,
                                                  {batch.targets.size()})));
   if (!std::isfinite(loss.loss)) {
     return Error{ErrorCode::out_of_range,
-                 {.given = "the loss is " + number_text(loss.loss)}};
+                 {.given = message("the loss is {}", number_text(loss.loss))}};
   }
   HEADWISE_ASSIGN(
       auto gradients,

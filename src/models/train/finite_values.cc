@@ -13,10 +13,11 @@ Status check_finite_values(std::string_view what,
       values, [](float x) { return std::isfinite(x); });
   return found == values.end()
              ? ok()
-             : argument_error("", what,
-                              "is the first value that is not finite: " +
-                                  number_text(*found),
-                              "", ErrorCode::out_of_range);
+             : argument_error(
+                   "", what,
+                   message("is the first value that is not finite: {}",
+                           number_text(*found)),
+                   "", ErrorCode::out_of_range);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -114,7 +114,7 @@ Result<double> InductionRun::take_step(const Executor& executor) {
       cross_entropy(saved.logits(), {targets.data(), {targets.size()}}));
   if (!std::isfinite(loss.loss)) {
     return Error{ErrorCode::out_of_range,
-                 {.given = "the loss is " + number_text(loss.loss)}};
+                 {.given = message("the loss is {}", number_text(loss.loss))}};
   }
   HEADWISE_ASSIGN(auto gradients, model_.backward(saved, loss.d_logits));
   std::vector<std::span<float>> all;

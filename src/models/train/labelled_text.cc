@@ -63,7 +63,7 @@ std::string short_label(std::string_view label) {
              : printable(label.substr(0, cut)) + std::string(kMore);
 }
 
-std::string short_list(const std::vector<std::string>& labels) {
+Message short_list(const std::vector<std::string>& labels) {
   constexpr std::size_t kMost = 12;
   std::string text;
   for (std::size_t n = 0; n < std::min(labels.size(), kMost); ++n) {
@@ -71,7 +71,7 @@ std::string short_list(const std::vector<std::string>& labels) {
   }
   return labels.size() <= kMost
              ? text
-             : text + " and " + std::to_string(labels.size() - kMost) + " more";
+             : message("{} and {} more", text, labels.size() - kMost);
 }
 
 }  // namespace
@@ -84,9 +84,8 @@ Result<LabelledText> read_labelled_text(const std::string& path) try {
   HEADWISE_ASSIGN(const auto bytes,
                   read_bytes(file, kMostBytes + 1, /*certain=*/false));
   if (bytes.size() > kMostBytes) {
-    return file_of(path).bad_data("is longer than " +
-                                  std::to_string(kMostBytes) +
-                                  " bytes, the most that is read");
+    return file_of(path).bad_data(
+        message("is longer than {} bytes, the most that is read", kMostBytes));
   }
   return parse_labelled_text(text_of(bytes), path);
 } catch (...) {
@@ -163,8 +162,8 @@ Result<std::vector<std::int64_t>> targets_of(
     const auto found = std::ranges::find(labels, text.labels[n]);
     if (found == labels.end()) {
       return line_of(text.file, text.line_of(n))
-          .bad_data("has the label " + short_label(text.labels[n]),
-                    "one of the model's: " + short_list(labels));
+          .bad_data(message("has the label {}", short_label(text.labels[n])),
+                    message("one of the model's: {}", short_list(labels)));
     }
     targets.push_back(found - labels.begin());
   }

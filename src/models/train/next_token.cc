@@ -24,7 +24,7 @@ Status check_tokens(const std::vector<TokenId>& text, std::size_t vocab_size) {
     if (text[n] < 0 || static_cast<std::uint64_t>(text[n]) >= vocab_size) {
       return value_error(kNextToken, "text[" + std::to_string(n) + "]",
                          std::to_string(text[n]),
-                         "below " + std::to_string(vocab_size),
+                         message("below {}", vocab_size),
                          ErrorCode::out_of_range);
     }
   }

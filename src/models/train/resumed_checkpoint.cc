@@ -47,14 +47,13 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
   const Arithmetic arithmetic = arithmetic_in(checkpoint.config);
   if (arithmetic != arithmetic_in(run.config)) {
     return subject.bad_data(
-        "is of a run in " + std::string(name_of(arithmetic)) + " arithmetic",
+        message("is of a run in {} arithmetic", name_of(arithmetic)),
         std::string(name_of(arithmetic_in(run.config))));
   }
   HEADWISE_TRY(check_model(checkpoint, path, run.config, shapes));
   if (checkpoint.seed.value != run.seed.value) {
-    return subject.bad_data(
-        "has the seed " + std::to_string(checkpoint.seed.value),
-        std::to_string(run.seed.value));
+    return subject.bad_data(message("has the seed {}", checkpoint.seed.value),
+                            std::to_string(run.seed.value));
   }
   const auto fits = [&](const Records::value_type& record) {
     const auto found = checkpoint.records.find(record.first);
@@ -63,9 +62,8 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
   };
   if (!std::ranges::all_of(run.records, fits) ||
       checkpoint.optimizer.step != checkpoint.step) {
-    return subject.bad_data(
-        "lacks losses or an optimiser",
-        "those of its " + std::to_string(checkpoint.step) + " steps");
+    return subject.bad_data("lacks losses or an optimiser",
+                            message("those of its {} steps", checkpoint.step));
   }
   return ok();
 }

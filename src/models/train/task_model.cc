@@ -135,8 +135,9 @@ Result<TaskGradients> TaskModel::differentiate(const TaskBatch& batch,
                                                               : "loss";
     return Error{
         ErrorCode::out_of_range,
-        {.given = "the loss is " + number_text(loss.loss) +
-                  ", and the first value that is not finite is the " + first}};
+        {.given = message(
+             "the loss is {}, and the first value that is not finite is the {}",
+             number_text(loss.loss), first)}};
   }
   const TensorView<const float, 3> d_logits(loss.d_logits.data(),
                                             logits.extents());

@@ -115,8 +115,8 @@ Result<MPI_Comm> duplicate_of(MPI_Comm communicator, milliseconds deadline) {
       (void)duplicate.release();  // MPI may still write it
       return Error(ErrorCode::rank_failure,
                    {.operation = kMpi,
-                    .given = "a rank did not answer within " +
-                             std::to_string(deadline.count()) + " ms"});
+                    .given = message("a rank did not answer within {} ms",
+                                     deadline.count())});
     }
     std::this_thread::sleep_for(milliseconds(1));
   }

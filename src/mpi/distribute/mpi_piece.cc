@@ -16,9 +16,9 @@ Status status_of_call(int result, std::size_t other) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(result, text.data(), &length);
-  return Error(ErrorCode::rank_failure,
-               {.given = "rank " + std::to_string(other) +
-                         " is out of reach: " + std::string(text.data())});
+  return Error(
+      ErrorCode::rank_failure,
+      {.given = message("rank {} is out of reach: {}", other, text.data())});
 }
 
 }  // namespace

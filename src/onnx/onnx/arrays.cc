@@ -34,7 +34,7 @@ std::vector<std::size_t> indices_of(std::size_t element,
 Result<Array> rounded_to(const Array& array, DType dtype) try {
   if (!is_floating(dtype)) {
     return argument_error("rounded_to", "dtype",
-                          "is " + std::string(name_of(dtype)),
+                          message("is {}", name_of(dtype)),
                           "floating-point numbers", ErrorCode::unsupported);
   }
   return array_from(doubles_of(array), array.shape, dtype);

@@ -25,16 +25,16 @@ Result<std::size_t> head_count(const NodeCall& node, std::string_view name,
     if (present &&
         (node.opset() >= 25 || given != static_cast<std::int64_t>(shape[1]))) {
       return node.attribute(name).bad_data(
-          "is " + std::to_string(given),
+          message("is {}", given),
           "no number of heads where the inputs have an axis of heads");
     }
     return shape[1];
   }
   if (given < 1 || shape[2] % static_cast<std::size_t>(given) != 0) {
     return node.attribute(name).bad_data(
-        present ? "is " + std::to_string(given) : "is left out",
-        "a divisor of the " + std::to_string(shape[2]) + " features of " +
-            node.input_name(input));
+        present ? message("is {}", given) : "is left out",
+        message("a divisor of the {} features of {}", shape[2],
+                node.input_name(input)));
   }
   return static_cast<std::size_t>(given);
 }
@@ -46,8 +46,8 @@ Status check_types(const NodeCall& node) {
   const auto same = [&node](std::size_t i, std::size_t as) -> Status {
     if (node.has(i) && node.in(i).dtype != node.in(as).dtype) {
       return wrong_type(node, i,
-                        std::string(name_of(node.in(as).dtype)) + ", as " +
-                            node.input_name(as));
+                        message("{}, as {}", name_of(node.in(as).dtype),
+                                node.input_name(as)));
     }
     return ok();
   };
@@ -81,7 +81,7 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
   if (merged) {
     if (value[2] % Hkv != 0) {
       return node.wrong_shape(CallIn::value,
-                              "features of " + std::to_string(Hkv) + " heads");
+                              message("features of {} heads", Hkv));
     }
     sizes.Dv = value[2] / Hkv;
     HEADWISE_TRY(check_shape_of(
@@ -96,9 +96,9 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
         node, CallIn::value, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.Dv}));
   }
   if (sizes.Hkv == 0 || sizes.Hq % sizes.Hkv != 0) {
-    return node.wrong_shape(CallIn::query,
-                            "a multiple of the " + std::to_string(sizes.Hkv) +
-                                " heads of " + node.input_name(CallIn::key));
+    return node.wrong_shape(
+        CallIn::query, message("a multiple of the {} heads of {}", sizes.Hkv,
+                               node.input_name(CallIn::key)));
   }
   if (node.has(CallIn::past_key) && node.has(CallIn::past_value) &&
       node.has(CallIn::lengths)) {
@@ -115,12 +115,11 @@ Result<std::optional<std::int64_t>> window_side(const NodeCall& node,
   HEADWISE_ASSIGN(const auto keys, node.integer(name, -1));
   if (node.find(name) != nullptr && node.opset() < 25) {
     return node.attribute(name).error(
-        ErrorCode::unsupported,
-        "is given in opset " + std::to_string(node.opset()),
+        ErrorCode::unsupported, message("is given in opset {}", node.opset()),
         "opset 25 for a window");
   }
   if (keys < -1) {
-    return node.attribute(name).bad_data("is " + std::to_string(keys),
+    return node.attribute(name).bad_data(message("is {}", keys),
                                          "-1 or a number of keys");
   }
   return keys < 0 ? std::optional<std::int64_t>() : std::optional(keys);
@@ -130,7 +129,7 @@ Result<std::optional<double>> nonnegative(const NodeCall& node,
                                           std::string_view name) {
   HEADWISE_ASSIGN(const auto given, node.number(name));
   if (given && !(*given >= 0 && std::isfinite(*given))) {
-    return node.attribute(name).bad_data("is " + number_text(*given),
+    return node.attribute(name).bad_data(message("is {}", number_text(*given)),
                                          "a number of at least 0");
   }
   return given;
@@ -154,7 +153,7 @@ Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
     const auto type = dtype_of_onnx(precision);
     if (!type || !is_floating(*type)) {
       return node.attribute("softmax_precision")
-          .bad_data("is " + std::to_string(precision),
+          .bad_data(message("is {}", precision),
                     "1 (float32), 10 (float16), 11 (float64) or 16 "
                     "(bfloat16)");
     }
@@ -163,7 +162,7 @@ Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
   HEADWISE_ASSIGN(const auto mode, node.integer("qk_matmul_output_mode", 0));
   if (mode < 0 || mode > 3) {
     return node.attribute("qk_matmul_output_mode")
-        .bad_data("is " + std::to_string(mode), "0 to 3");
+        .bad_data(message("is {}", mode), "0 to 3");
   }
   constexpr std::array kStages = {ScoresStage::raw, ScoresStage::softcap,
                                   ScoresStage::bias, ScoresStage::softmax};
@@ -182,7 +181,7 @@ Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
   if (node.opset() < 24) {
     return node.input(CallIn::lengths)
         .error(ErrorCode::unsupported,
-               "is given in opset " + std::to_string(node.opset()),
+               message("is given in opset {}", node.opset()),
                "opset 24 for nonpad_kv_seqlen");
   }
   HEADWISE_TRY(check_type(node, CallIn::lengths, DType::int64));
@@ -192,8 +191,8 @@ Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
     const std::int64_t length = call.key_lengths[b];
     if (length < 0 || length > static_cast<std::int64_t>(sizes.Lkv())) {
       return node.input(CallIn::lengths)
-          .error(ErrorCode::out_of_range, "has " + std::to_string(length),
-                 "0 to " + std::to_string(sizes.Lkv()));
+          .error(ErrorCode::out_of_range, message("has {}", length),
+                 message("0 to {}", sizes.Lkv()));
     }
     call.query_starts[b] = length - static_cast<std::int64_t>(sizes.Lq);
   }

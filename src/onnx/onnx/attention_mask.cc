@@ -38,8 +38,8 @@ Result<std::optional<OnnxAttentionMask>> OnnxAttentionMask::create(
   const Array& given = node.in(MaskIn::mask);
   const std::array<std::size_t, 4> scores{sizes.B, sizes.Hq, sizes.Lq,
                                           sizes.Lkv()};
-  const std::string expected =
-      "axes that are broadcast to (B, Hq, Lq, Lkv) = " + shape_text(scores);
+  const Message expected = message(
+      "axes that are broadcast to (B, Hq, Lq, Lkv) = {}", shape_text(scores));
   const std::size_t rank = given.shape.size();
   if (rank < 1 || rank > 4) {
     return node.wrong_shape(MaskIn::mask, expected);

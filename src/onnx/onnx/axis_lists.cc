@@ -21,12 +21,11 @@ Result<std::vector<std::int64_t>> list_input(const NodeCall& node,
 }
 
 Status check_axis_count(const NodeCall& node, std::size_t axes) {
-  return axes <= kMostOnnxAxes
-             ? ok()
-             : Status(node.subject().error(
-                   ErrorCode::unsupported,
-                   "makes a tensor of " + std::to_string(axes) + " axes",
-                   "at most 8 axes"));
+  return axes <= kMostOnnxAxes ? ok()
+                               : Status(node.subject().error(
+                                     ErrorCode::unsupported,
+                                     message("makes a tensor of {} axes", axes),
+                                     "at most 8 axes"));
 }
 
 Result<std::vector<std::size_t>> distinct_axes(

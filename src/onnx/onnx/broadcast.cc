@@ -30,7 +30,7 @@ Result<std::vector<std::size_t>> broadcast_shape(
     auto wider = broadcast_shapes(shape, node.in(input).shape);
     if (!wider) {
       return node.wrong_shape(
-          input, "axes that are broadcast to " + shape_text(shape));
+          input, message("axes that are broadcast to {}", shape_text(shape)));
     }
     shape = *std::move(wider);
   }

@@ -60,7 +60,7 @@ Result<Outputs> run_cast(const NodeCall& node) {
   const auto to = dtype_of_onnx(number);
   if (!to) {
     return node.attribute("to").error(
-        ErrorCode::unsupported, "is " + onnx_type_name(number),
+        ErrorCode::unsupported, message("is {}", onnx_type_name(number)),
         "bool, integers or floating-point numbers");
   }
   return cast_to(node.in(0), *to);

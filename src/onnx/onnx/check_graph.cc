@@ -15,14 +15,14 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node,
   const FileSubject subject = graph.subject("read_onnx", node);
   if (graph.opset < known.since) {
     return subject.error(ErrorCode::unsupported,
-                         "is in opset " + std::to_string(graph.opset),
+                         message("is in opset {}", graph.opset),
                          opsets_since(known.since));
   }
   for (const OnnxAttribute& attribute : node.attributes) {
     const FileSubject about = subject.of_entry(shown(attribute.name));
     const std::int64_t since = first_opset_of(known, attribute.name);
     if (graph.opset < since) {
-      return about.bad_data("is given in opset " + std::to_string(graph.opset),
+      return about.bad_data(message("is given in opset {}", graph.opset),
                             opsets_since(since));
     }
     if (std::ranges::count(node.attributes, attribute.name,
@@ -41,9 +41,10 @@ Status check_known(const OnnxGraph& graph, const OnnxNode& node) {
   if (known == nullptr) {
     return subject.error(
         ErrorCode::unsupported,
-        "is an operator that headwise does not run" +
-            (node.domain.empty() ? std::string()
-                                 : ", of domain " + shown(node.domain)),
+        node.domain.empty()
+            ? Message("is an operator that headwise does not run")
+            : message("is an operator that headwise does not run, of domain {}",
+                      shown(node.domain)),
         "an operator that headwise supports");
   }
   for (const OnnxAttribute& attribute : node.attributes) {
@@ -65,20 +66,20 @@ Status check_value_counts(const OnnxGraph& graph, const OnnxNode& node,
                           const OnnxOperator& known) {
   const FileSubject subject = graph.subject("read_onnx", node);
   const auto check_most = [&](std::size_t count, std::size_t most,
-                              const char* values) -> Status {
-    return count <= most ? ok()
-                         : Status(subject.bad_data(
-                               "has " + std::to_string(count) + values,
-                               "at most " + std::to_string(most)));
+                              const char* has) -> Status {
+    return count <= most
+               ? ok()
+               : Status(subject.bad_data(message(has, count),
+                                         message("at most {}", most)));
   };
-  HEADWISE_TRY(check_most(node.inputs.size(), known.inputs, " inputs"));
+  HEADWISE_TRY(check_most(node.inputs.size(), known.inputs, "has {} inputs"));
   for (std::size_t i = 0; i < known.needed; ++i) {
     if (i >= node.inputs.size() || node.inputs[i].empty()) {
-      return subject.bad_data("has no input " + std::to_string(i),
-                              std::to_string(known.needed) + " inputs");
+      return subject.bad_data(message("has no input {}", i),
+                              message("{} inputs", known.needed));
     }
   }
-  return check_most(node.outputs.size(), known.outputs, " outputs");
+  return check_most(node.outputs.size(), known.outputs, "has {} outputs");
 }
 
 // Names of values: each is made once, before it is used.
@@ -135,7 +136,8 @@ class Names {
       for (const OnnxNode& later : graph_.nodes) {
         if (std::ranges::find(later.outputs, input) != later.outputs.end()) {
           return subject.bad_data(
-              "is made by " + later.label + ", which does not run before it",
+              message("is made by {}, which does not run before it",
+                      later.label),
               "nodes in order, without a cycle");
         }
       }
@@ -155,7 +157,7 @@ class Names {
 Status check_graph(const OnnxGraph& graph) {
   if (graph.opset < kFirstOpset || graph.opset > kLastOpset) {
     return FileSubject{.operation = "read_onnx", .file = graph.file}.error(
-        ErrorCode::unsupported, "is of opset " + std::to_string(graph.opset),
+        ErrorCode::unsupported, message("is of opset {}", graph.opset),
         opsets_since(kFirstOpset));
   }
   for (const OnnxNode& node : graph.nodes) {

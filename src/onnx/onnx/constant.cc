@@ -62,7 +62,7 @@ Result<Outputs> run_constant_of_shape(const NodeCall& node) {
   for (const std::int64_t extent : extents) {
     if (extent < 0) {
       return node.input(0).error(ErrorCode::out_of_range,
-                                 "has " + std::to_string(extent),
+                                 message("has {}", extent),
                                  "nonnegative extents");
     }
     shape.push_back(static_cast<std::size_t>(extent));

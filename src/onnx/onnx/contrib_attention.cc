@@ -58,9 +58,9 @@ Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
                     widths[0] == widths[1] && widths[0] % heads == 0 &&
                     widths[2] % heads == 0;
   if (!fits) {
-    return node.wrong_shape(ContribIn::weights,
-                            "the features of Q, K and V, each of " +
-                                std::to_string(heads) + " heads");
+    return node.wrong_shape(
+        ContribIn::weights,
+        message("the features of Q, K and V, each of {} heads", heads));
   }
   return widths;
 }
@@ -97,9 +97,8 @@ Result<AttentionSizes> contrib_sizes(const NodeCall& node) {
   const auto& input = node.in(ContribIn::input).shape;
   const auto& weights = node.in(ContribIn::weights).shape;
   if (weights[0] != input[2]) {
-    return node.wrong_shape(
-        ContribIn::weights,
-        "a matrix of " + std::to_string(input[2]) + " rows");
+    return node.wrong_shape(ContribIn::weights,
+                            message("a matrix of {} rows", input[2]));
   }
   HEADWISE_ASSIGN(const auto widths, widths_of(node, heads));
   AttentionSizes sizes{.B = input[0],

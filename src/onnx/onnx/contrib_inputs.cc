@@ -126,10 +126,9 @@ Result<Array> with_past(const Array* past,
 Result<std::size_t> head_number(const NodeCall& node, std::string_view name) {
   HEADWISE_ASSIGN(const auto given, node.integer(name, 0));
   if (given < 1) {
-    return node.attribute(name).bad_data(node.find(name) == nullptr
-                                             ? "is left out"
-                                             : "is " + std::to_string(given),
-                                         "at least 1");
+    return node.attribute(name).bad_data(
+        node.find(name) == nullptr ? "is left out" : message("is {}", given),
+        "at least 1");
   }
   return static_cast<std::size_t>(given);
 }
@@ -148,8 +147,8 @@ Status refuse_attribute(const NodeCall& node, std::string_view name) {
   HEADWISE_ASSIGN(const auto given, node.integer(name, 0));
   return given == 0
              ? ok()
-             : Status(node.attribute(name).error(
-                   ErrorCode::unsupported, "is " + std::to_string(given), "0"));
+             : Status(node.attribute(name).error(ErrorCode::unsupported,
+                                                 message("is {}", given), "0"));
 }
 
 Status refuse_inputs_from(const NodeCall& node, std::size_t first) {

@@ -26,8 +26,8 @@ Status add_input(const NodeCall& node, std::size_t input,
   const auto& shape = node.in(0).shape;
   const auto& given = node.in(input).shape;
   if (!broadcasts_to(given, shape)) {
-    return node.wrong_shape(input,
-                            "axes that are broadcast to " + shape_text(shape));
+    return node.wrong_shape(
+        input, message("axes that are broadcast to {}", shape_text(shape)));
   }
   const auto steps = broadcast_strides(given, shape);
   const std::vector<double> added = doubles_of(node.in(input));

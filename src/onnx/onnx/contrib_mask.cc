@@ -100,9 +100,11 @@ Status check_attention_bias(const NodeCall& node, std::size_t input,
                     shape[2] == sizes.Lq && shape[3] == sizes.Lkv();
   return fits ? ok()
               : Status(node.wrong_shape(
-                    input, "(B or 1, H or 1, Lq, Lkv) with (B, H, Lq, Lkv) = " +
-                               shape_text(std::array{sizes.B, sizes.Hq,
-                                                     sizes.Lq, sizes.Lkv()})));
+                    input,
+                    message(
+                        "(B or 1, H or 1, Lq, Lkv) with (B, H, Lq, Lkv) = {}",
+                        shape_text(std::array{sizes.B, sizes.Hq, sizes.Lq,
+                                              sizes.Lkv()}))));
 }
 
 Result<std::optional<OnnxAttentionMask>> contrib_mask(

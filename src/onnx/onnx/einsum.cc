@@ -98,7 +98,7 @@ struct Equation {
 Result<Equation> equation_of(const NodeCall& node) {
   HEADWISE_ASSIGN(auto given, node.text("equation", ""));
   const Error wrong = node.attribute("equation")
-                          .bad_data("is " + shown(given),
+                          .bad_data(message("is {}", shown(given)),
                                     "letters for the axes of each input and of "
                                     "the output");
   std::erase(given, ' ');

@@ -76,7 +76,7 @@ Status check_exponents(const NodeCall& node) {
     for (const std::int64_t exponent : integers_of(node.in(1))) {
       if (exponent < 0) {
         return node.input(1).error(ErrorCode::invalid_argument,
-                                   "has " + std::to_string(exponent),
+                                   message("has {}", exponent),
                                    "at least 0 for integers");
       }
     }
@@ -243,7 +243,7 @@ Result<Outputs> run_gelu(const NodeCall& node) {
     });
   }
   return node.attribute("approximate")
-      .bad_data("is " + shown(kind), "none or tanh");
+      .bad_data(message("is {}", shown(kind)), "none or tanh");
 }
 
 Result<Outputs> run_where(const NodeCall& node) {

@@ -30,7 +30,7 @@ Result<std::uint64_t> number_of(std::string_view key, std::string_view text,
       std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
     return subject.of_entry(std::string(key))
-        .bad_data("is " + shown(text), "a number of bytes");
+        .bad_data(message("is {}", shown(text)), "a number of bytes");
   }
   return number;
 }
@@ -63,7 +63,7 @@ Result<std::vector<std::string>> names_of(std::string_view location,
     const bool last = slash == rest.npos;
     if (name.empty() || name == ".." || (last && name == ".") ||
         name.find_first_of(std::string_view("\\\0", 2)) != name.npos) {
-      return subject.bad_data("has its data in " + shown(location),
+      return subject.bad_data(message("has its data in {}", shown(location)),
                               "a file in the folder of the model");
     }
     if (name != ".") {
@@ -79,7 +79,7 @@ Result<std::vector<std::string>> names_of(std::string_view location,
 Error cannot_open(std::string_view location, const FileSubject& subject,
                   int number) {
   if (number == ELOOP || number == ENOTDIR) {
-    return subject.bad_data("has its data in " + shown(location),
+    return subject.bad_data(message("has its data in {}", shown(location)),
                             "a file that no link leads to");
   }
   ErrorDetails details{.operation = subject.operation,
@@ -119,16 +119,15 @@ Status check_file(int file, std::uint64_t offset, std::size_t bytes,
     return cannot_open(location, subject, errno);
   }
   if (!S_ISREG(about.st_mode) || about.st_nlink > 1) {
-    return subject.bad_data("has its data in " + shown(location),
+    return subject.bad_data(message("has its data in {}", shown(location)),
                             "a regular file without a second name");
   }
   const auto size = static_cast<std::uint64_t>(about.st_size);
   if (offset > size || bytes > size - offset) {
-    return subject.bad_data("has its data in " + shown(location) +
-                                ", which has " + std::to_string(size) +
-                                " bytes",
-                            "at least " + std::to_string(bytes) +
-                                " bytes from byte " + std::to_string(offset));
+    return subject.bad_data(
+        message("has its data in {}, which has {} bytes", shown(location),
+                size),
+        message("at least {} bytes from byte {}", bytes, offset));
   }
   return ok();
 }
@@ -140,8 +139,9 @@ Status read_all(int file, std::uint64_t offset, AlignedBytes& data,
     const ssize_t read = pread(file, data.data() + done, data.size() - done,
                                static_cast<off_t>(offset + done));
     if (read == 0) {
-      return subject.bad_data("has its data in " + shown(location) +
-                              ", which became shorter while it was read");
+      return subject.bad_data(
+          message("has its data in {}, which became shorter while it was read",
+                  shown(location)));
     }
     if (read < 0 && errno != EINTR) {
       return cannot_open(location, subject, errno);
@@ -164,9 +164,8 @@ Result<AlignedBytes> read_external(
   }
   HEADWISE_ASSIGN(const auto names, names_of(place.location, subject));
   if (place.length && *place.length != bytes) {
-    return subject.of_entry("length").bad_data(
-        "is " + std::to_string(*place.length),
-        std::to_string(bytes) + " bytes");
+    return subject.of_entry("length").bad_data(message("is {}", *place.length),
+                                               message("{} bytes", bytes));
   }
   Descriptor file(-1);
   HEADWISE_TRY(open_in(*folder, names, place.location, subject, file));

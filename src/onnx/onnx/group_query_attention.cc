@@ -50,7 +50,7 @@ struct GroupCall {
 
 Status check_int32(const NodeCall& node, std::size_t input) {
   if (!node.has(input)) {
-    return node.subject().bad_data("has no input " + std::to_string(input),
+    return node.subject().bad_data(message("has no input {}", input),
                                    "7 inputs");
   }
   return check_type(node, input, DType::int32);
@@ -61,7 +61,7 @@ Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
   HEADWISE_ASSIGN(const auto Hkv, head_number(node, "kv_num_heads"));
   if (Hq % Hkv != 0) {
     return node.attribute("num_heads")
-        .bad_data("is " + std::to_string(Hq), "a multiple of kv_num_heads");
+        .bad_data(message("is {}", Hq), "a multiple of kv_num_heads");
   }
   HEADWISE_TRY(check_axes(node, GroupQueryIn::query, 3));
   const auto& query = node.in(GroupQueryIn::query).shape;
@@ -73,7 +73,7 @@ Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
   const std::size_t heads = Hq + (packed && few ? 2 * Hkv : 0);
   if (!few || query[2] % heads != 0) {
     return node.wrong_shape(GroupQueryIn::query,
-                            "features of " + std::to_string(heads) + " heads");
+                            message("features of {} heads", heads));
   }
   AttentionSizes sizes{.B = query[0],
                        .Hq = Hq,
@@ -99,7 +99,7 @@ Status read_lengths(const NodeCall& node, GroupCall& call) {
   // Exported decoders give it a second axis.
   if (element_count(node.in(GroupQueryIn::lengths).shape) != sizes.B) {
     return node.wrong_shape(GroupQueryIn::lengths,
-                            std::to_string(sizes.B) + " elements");
+                            message("{} elements", sizes.B));
   }
   HEADWISE_TRY(check_one_element(node, GroupQueryIn::total));
   AttentionSizes cache = sizes;
@@ -111,8 +111,8 @@ Status read_lengths(const NodeCall& node, GroupCall& call) {
   const std::int64_t most = static_cast<std::int64_t>(past) + Lq;
   if (total < Lq || total > most) {
     return node.input(GroupQueryIn::total)
-        .error(ErrorCode::out_of_range, "has " + std::to_string(total),
-               std::to_string(Lq) + " to " + std::to_string(most));
+        .error(ErrorCode::out_of_range, message("has {}", total),
+               message("{} to {}", Lq, most));
   }
   sizes.new_keys = static_cast<std::size_t>(total);
   call.prompt = total == Lq;
@@ -123,9 +123,8 @@ Status read_lengths(const NodeCall& node, GroupCall& call) {
     if (number < 0 || number >= total || before < 0 ||
         before > static_cast<std::int64_t>(past)) {
       return node.input(GroupQueryIn::lengths)
-          .error(ErrorCode::out_of_range, "has " + std::to_string(number),
-                 std::to_string(call.prompt ? 0 : Lq - 1) + " to " +
-                     std::to_string(total - 1));
+          .error(ErrorCode::out_of_range, message("has {}", number),
+                 message("{} to {}", call.prompt ? 0 : Lq - 1, total - 1));
     }
     call.past_lengths.push_back(static_cast<std::size_t>(before));
   }
@@ -145,18 +144,17 @@ class Rotation {
     }
     if (!node.has(GroupQueryIn::cosines) || !node.has(GroupQueryIn::sines)) {
       return node.subject().bad_data(
-          "has no input " + std::to_string(node.has(GroupQueryIn::cosines)
-                                               ? GroupQueryIn::sines
-                                               : GroupQueryIn::cosines),
+          message("has no input {}", node.has(GroupQueryIn::cosines)
+                                         ? GroupQueryIn::sines
+                                         : GroupQueryIn::cosines),
           "cos_cache and sin_cache");
     }
     HEADWISE_TRY(check_axes(node, GroupQueryIn::cosines, 2));
     const auto& shape = node.in(GroupQueryIn::cosines).shape;
     HEADWISE_TRY(check_shape_of(node, GroupQueryIn::sines, shape));
     if (2 * shape[1] > call.sizes.D) {
-      return node.wrong_shape(
-          GroupQueryIn::cosines,
-          "at most " + std::to_string(call.sizes.D / 2) + " columns");
+      return node.wrong_shape(GroupQueryIn::cosines,
+                              message("at most {} columns", call.sizes.D / 2));
     }
     HEADWISE_ASSIGN(const auto cosines, inputs.floats(GroupQueryIn::cosines));
     HEADWISE_ASSIGN(const auto sines, inputs.floats(GroupQueryIn::sines));
@@ -207,9 +205,8 @@ class Rotation {
         return node
             .input(given.empty() ? GroupQueryIn::cosines
                                  : GroupQueryIn::positions)
-            .error(ErrorCode::out_of_range,
-                   "has no position " + std::to_string(at),
-                   "less than " + std::to_string(cached));
+            .error(ErrorCode::out_of_range, message("has no position {}", at),
+                   message("less than {}", cached));
       }
       rows_.push_back(static_cast<std::size_t>(at));
     }
@@ -248,7 +245,7 @@ Status read_scores(const NodeCall& node, const GroupCall& group,
   HEADWISE_ASSIGN(const auto window, node.integer("local_window_size", -1));
   if (window != -1 && (window < 1 || !call.causal)) {
     return node.attribute("local_window_size")
-        .bad_data("is " + std::to_string(window),
+        .bad_data(message("is {}", window),
                   "-1, or the number of keys (causal only)");
   }
   if (window > 0) {
@@ -284,7 +281,7 @@ Status read_qk_output(const NodeCall& node, OnnxAttentionCall& call) {
   if (stage < 0 || stage > 2 || (stage == 0 && node.wants(3))) {
     return node.attribute("qk_output")
         .bad_data(
-            "is " + std::to_string(stage),
+            message("is {}", stage),
             "1 (before the softmax) or 2 (after it); 0 only without output_qk");
   }
   call.qk_output = stage == 2 ? ScoresStage::softmax : ScoresStage::bias;

@@ -159,13 +159,14 @@ Result<Product> product_of(const NodeCall& node, const OperandTurn& turn_a,
   product.k = product.a.shape.back();
   product.n = product.b.shape.back();
   if (product.b.shape[product.b.shape.size() - 2] != product.k) {
-    return node.wrong_shape(1, "a matrix of " + std::to_string(product.k) +
-                                   (turn_b.matrix ? " columns" : " rows"));
+    return node.wrong_shape(1, message(turn_b.matrix ? "a matrix of {} columns"
+                                                     : "a matrix of {} rows",
+                                       product.k));
   }
   auto batch = broadcast_shapes(product.a.batch(), product.b.batch());
   if (!batch) {
-    return node.wrong_shape(
-        1, "axes that are broadcast to " + shape_text(node.in(0).shape));
+    return node.wrong_shape(1, message("axes that are broadcast to {}",
+                                       shape_text(node.in(0).shape)));
   }
   product.batch = *std::move(batch);
   product.shape = product.batch;
@@ -244,7 +245,7 @@ Result<Outputs> run_gemm(const NodeCall& node) {
   const std::size_t k = node.in(0).shape[transposed_a ? 0 : 1];
   const std::size_t n = node.in(1).shape[transposed_b ? 0 : 1];
   if (node.in(1).shape[transposed_b ? 1 : 0] != k) {
-    return node.wrong_shape(1, "a matrix of " + std::to_string(k) + " rows");
+    return node.wrong_shape(1, message("a matrix of {} rows", k));
   }
   const std::vector<std::size_t> shape{m, n};
   HEADWISE_TRY(check_size(shape));
@@ -262,7 +263,7 @@ Result<Outputs> run_gemm(const NodeCall& node) {
   if (node.has(2)) {
     if (!broadcasts_to(node.in(2).shape, shape)) {
       return node.wrong_shape(
-          2, "axes that are broadcast to " + shape_text(shape));
+          2, message("axes that are broadcast to {}", shape_text(shape)));
     }
     added = doubles_of(node.in(2));
     steps = broadcast_strides(node.in(2).shape, shape);

@@ -66,8 +66,7 @@ Result<InputFile> message_file(const FileSubject& subject) {
   }
   const std::size_t size = file->size().value_or(0);
   if (size > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
-    return subject.error(ErrorCode::unsupported,
-                         "has " + std::to_string(size) + " bytes",
+    return subject.error(ErrorCode::unsupported, message("has {} bytes", size),
                          "less than 2 GiB; larger tensors go into files next "
                          "to the model");
   }
@@ -114,10 +113,10 @@ Result<OnnxPort> port(const onnx::ValueInfoProto& message,
   const auto& type = message.type().tensor_type();
   port.dtype = dtype_of_onnx(type.elem_type());
   if (!port.dtype) {
-    return subject.error(
-        ErrorCode::unsupported,
-        "holds elements of type " + onnx_type_name(type.elem_type()),
-        "bool, integers or floating-point numbers");
+    return subject.error(ErrorCode::unsupported,
+                         headwise::message("holds elements of type {}",
+                                           onnx_type_name(type.elem_type())),
+                         "bool, integers or floating-point numbers");
   }
   if (!type.has_shape()) {
     return port;
@@ -126,7 +125,7 @@ Result<OnnxPort> port(const onnx::ValueInfoProto& message,
   for (const auto& dim : type.shape().dim()) {
     if (dim.has_dim_value() && dim.dim_value() < -1) {
       return subject.bad_data(
-          "has an axis of extent " + std::to_string(dim.dim_value()),
+          headwise::message("has an axis of extent {}", dim.dim_value()),
           "at least 0, or -1 for any");
     }
     // Some exporters write -1 for an axis of any extent.
@@ -306,8 +305,8 @@ Status check_message_counts(const onnx::GraphProto& graph,
   for (const auto& [things, given, most] : counts) {
     if (given > most) {
       return subject.error(ErrorCode::unsupported,
-                           "has " + std::to_string(given) + " " + things,
-                           "at most " + std::to_string(most));
+                           message("has {} {}", given, Message(things)),
+                           message("at most {}", most));
     }
   }
   return ok();
@@ -353,7 +352,7 @@ auto read_message(const FileSubject& subject, const char* expected,
   } catch (const LimitReached&) {
     return subject.error(
         ErrorCode::out_of_memory,
-        "needs more than " + std::to_string(most_bytes(size)) + " bytes",
+        headwise::message("needs more than {} bytes", most_bytes(size)),
         "at most 16 times its own bytes and 16 MiB; raw_data needs least");
   }
   if (!whole) {

@@ -108,10 +108,9 @@ class Run {
 
   Status take_inputs(std::span<const Array> inputs) {
     if (inputs.size() != graph_.inputs.size()) {
-      return file().error(
-          ErrorCode::invalid_argument,
-          "is given " + std::to_string(inputs.size()) + " inputs",
-          std::to_string(graph_.inputs.size()));
+      return file().error(ErrorCode::invalid_argument,
+                          message("is given {} inputs", inputs.size()),
+                          std::to_string(graph_.inputs.size()));
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       HEADWISE_TRY(check_port(graph_.inputs[i], inputs[i]));
@@ -168,19 +167,19 @@ class Run {
     if (port.dtype && *port.dtype != array.dtype) {
       return subject.error(
           ErrorCode::invalid_argument,
-          "holds " + std::string(name_of(array.dtype)) + " elements",
-          std::string(name_of(*port.dtype)) + " as the model declares it");
+          message("holds {} elements", name_of(array.dtype)),
+          message("{} as the model declares it", name_of(*port.dtype)));
     }
     if (port.shape && !fits(array.shape, *port.shape)) {
       return subject.error(
-          ErrorCode::shape_mismatch, "has shape " + shape_text(array.shape),
-          declared_text(*port.shape) + " as the model declares it");
+          ErrorCode::shape_mismatch,
+          message("has shape {}", shape_text(array.shape)),
+          message("{} as the model declares it", declared_text(*port.shape)));
     }
     if (array.shape.size() > kMostOnnxAxes) {
-      return subject.error(
-          ErrorCode::unsupported,
-          "has " + std::to_string(array.shape.size()) + " axes",
-          "at most 8 axes");
+      return subject.error(ErrorCode::unsupported,
+                           message("has {} axes", array.shape.size()),
+                           "at most 8 axes");
     }
     return check_empty(array.shape, subject);
   }
@@ -308,9 +307,9 @@ class Run {
         ErrorCode::out_of_memory,
         bytes == std::numeric_limits<std::uint64_t>::max()
             ? "needs more bytes than can be counted"
-            : "needs " + std::to_string(bytes) + " bytes",
-        "at most " + std::to_string(memory_limit_) +
-            " bytes for all tensors together, the memory limit");
+            : message("needs {} bytes", bytes),
+        message("at most {} bytes for all tensors together, the memory limit",
+                memory_limit_));
   }
 
   // Values that are copied as they are come here uncounted.
@@ -354,12 +353,12 @@ Result<std::vector<std::size_t>> choose(const OnnxGraph& graph,
   std::vector<std::size_t> chosen;
   for (std::size_t n = 0; n < numbers.size(); ++n) {
     if (numbers[n] >= nodes.size() || (n > 0 && numbers[n] <= numbers[n - 1])) {
-      return argument_error("run_onnx", "nodes[" + std::to_string(n) + "]",
-                            "is " + std::to_string(numbers[n]),
-                            "attention node numbers in ascending order, less "
-                            "than " +
-                                std::to_string(nodes.size()),
-                            ErrorCode::out_of_range);
+      return argument_error(
+          "run_onnx", "nodes[" + std::to_string(n) + "]",
+          message("is {}", numbers[n]),
+          message("attention node numbers in ascending order, less than {}",
+                  nodes.size()),
+          ErrorCode::out_of_range);
     }
     chosen.push_back(nodes[numbers[n]]);
   }

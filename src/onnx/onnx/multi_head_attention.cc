@@ -67,8 +67,7 @@ Result<HeadPlaces> merged(const NodeCall& node, std::size_t input,
                           std::size_t heads) {
   const auto& shape = node.in(input).shape;
   if (shape[2] % heads != 0) {
-    return node.wrong_shape(input,
-                            "features of " + std::to_string(heads) + " heads");
+    return node.wrong_shape(input, message("features of {} heads", heads));
   }
   return merged_heads(shape[0], shape[1], shape[2], heads, shape[2] / heads);
 }
@@ -144,14 +143,14 @@ Result<Places> places_of(const NodeCall& node) {
   const auto& keys = places.key.heads.extents;
   const auto& values = places.value.heads.extents;
   if (keys != std::array{B, H, keys[2], D}) {
-    return node.wrong_shape(
-        places.key.input,
-        "keys whose shape matches " + node.input_name(MultiHeadIn::query));
+    return node.wrong_shape(places.key.input,
+                            message("keys whose shape matches {}",
+                                    node.input_name(MultiHeadIn::query)));
   }
   if (values != std::array{B, H, keys[2], values[3]}) {
-    return node.wrong_shape(
-        places.value.input,
-        "values whose shape matches " + node.input_name(places.key.input));
+    return node.wrong_shape(places.value.input,
+                            message("values whose shape matches {}",
+                                    node.input_name(places.key.input)));
   }
   places.sizes = {.B = B,
                   .Hq = H,

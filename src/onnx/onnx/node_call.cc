@@ -17,9 +17,9 @@ std::string NodeCall::input_name(std::size_t i) const {
   return shown(node_.inputs[i]);
 }
 
-Error NodeCall::wrong_shape(std::size_t i, std::string expected) const {
+Error NodeCall::wrong_shape(std::size_t i, Message expected) const {
   return input(i).error(ErrorCode::shape_mismatch,
-                        "has shape " + shape_text(in(i).shape),
+                        message("has shape {}", shape_text(in(i).shape)),
                         std::move(expected));
 }
 
@@ -49,7 +49,7 @@ Result<std::int64_t> NodeCall::integer(std::string_view name,
 Result<bool> NodeCall::flag(std::string_view name, bool otherwise) const {
   HEADWISE_ASSIGN(const auto number, integer(name, otherwise ? 1 : 0));
   if (number != 0 && number != 1) {
-    return attribute(name).bad_data("is " + std::to_string(number), "0 or 1");
+    return attribute(name).bad_data(message("is {}", number), "0 or 1");
   }
   return number == 1;
 }
@@ -76,9 +76,8 @@ Result<std::size_t> NodeCall::axis_of(std::int64_t given, std::size_t rank,
                                       const FileSubject& about) const {
   const auto axes = static_cast<std::int64_t>(rank);
   if (given < -axes || given >= axes) {
-    return about.bad_data(
-        "is " + std::to_string(given),
-        std::to_string(-axes) + " to " + std::to_string(axes - 1));
+    return about.bad_data(message("is {}", given),
+                          message("{} to {}", -axes, axes - 1));
   }
   return static_cast<std::size_t>(given < 0 ? given + axes : given);
 }
@@ -90,11 +89,10 @@ Result<std::size_t> NodeCall::axis(std::string_view name,
   return axis_of(given, rank, attribute(name));
 }
 
-Error wrong_type(const NodeCall& node, std::size_t input,
-                 std::string expected) {
+Error wrong_type(const NodeCall& node, std::size_t input, Message expected) {
   return node.input(input).error(
       ErrorCode::invalid_argument,
-      "holds " + std::string(name_of(node.in(input).dtype)) + " elements",
+      message("holds {} elements", name_of(node.in(input).dtype)),
       std::move(expected));
 }
 
@@ -122,9 +120,8 @@ Status check_same_type(const NodeCall& node, std::size_t input) {
 
 Status check_each(const NodeCall& node, std::size_t input) {
   if (!node.has(input)) {
-    return node.subject().bad_data(
-        "has no input " + std::to_string(input),
-        std::to_string(node.input_count()) + " inputs");
+    return node.subject().bad_data(message("has no input {}", input),
+                                   message("{} inputs", node.input_count()));
   }
   return check_same_type(node, input);
 }
@@ -141,7 +138,7 @@ Status check_together(const NodeCall& node, std::size_t a, std::size_t b,
 Status check_axes(const NodeCall& node, std::size_t input, std::size_t rank) {
   return node.in(input).shape.size() == rank
              ? ok()
-             : Status(node.wrong_shape(input, std::to_string(rank) + " axes"));
+             : Status(node.wrong_shape(input, message("{} axes", rank)));
 }
 
 Status check_shape_of(const NodeCall& node, std::size_t input,
@@ -161,9 +158,9 @@ Result<std::size_t> place_of_index(const NodeCall& node, std::size_t input,
                                    std::int64_t index, std::size_t extent) {
   const auto most = static_cast<std::int64_t>(extent);
   if (index < -most || index >= most) {
-    return node.input(input).error(
-        ErrorCode::out_of_range, "has " + std::to_string(index),
-        std::to_string(-most) + " to " + std::to_string(most - 1));
+    return node.input(input).error(ErrorCode::out_of_range,
+                                   message("has {}", index),
+                                   message("{} to {}", -most, most - 1));
   }
   return static_cast<std::size_t>(index < 0 ? index + most : index);
 }

@@ -59,7 +59,7 @@ class NodeCall {
     return subject().of_entry(std::string(name));
   }
   // shape_mismatch about an input: "has shape (2, 3), expected (2, 4)".
-  Error wrong_shape(std::size_t i, std::string expected) const;
+  Error wrong_shape(std::size_t i, Message expected) const;
 
   const OnnxAttribute* find(std::string_view name) const {
     return find_attribute(node_, name);
@@ -98,7 +98,7 @@ class NodeCall {
 };
 
 // invalid_argument about an input: "holds int64 elements, expected ...".
-Error wrong_type(const NodeCall& node, std::size_t input, std::string expected);
+Error wrong_type(const NodeCall& node, std::size_t input, Message expected);
 Status check_floating(const NodeCall& node, std::size_t input);
 // Any type but boolean.
 Status check_numbers(const NodeCall& node, std::size_t input = 0);

@@ -37,7 +37,7 @@ Result<DType> stash_type(const NodeCall& node) {
   const auto dtype = dtype_of_onnx(number);
   if (!dtype || !is_floating(*dtype)) {
     return node.attribute("stash_type")
-        .bad_data("is " + std::to_string(number),
+        .bad_data(message("is {}", number),
                   "1 (float32), 10 (float16), 11 (float64) or 16 (bfloat16)");
   }
   return *dtype;
@@ -64,8 +64,8 @@ Result<std::vector<double>> per_element(const NodeCall& node, std::size_t input,
                                         const std::vector<std::size_t>& shape,
                                         std::vector<std::size_t>& steps) {
   if (!broadcasts_to(node.in(input).shape, shape)) {
-    return node.wrong_shape(input,
-                            "axes that are broadcast to " + shape_text(shape));
+    return node.wrong_shape(
+        input, message("axes that are broadcast to {}", shape_text(shape)));
   }
   steps = broadcast_strides(node.in(input).shape, shape);
   return doubles_of(node.in(input));

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +20,8 @@ inline constexpr std::int64_t kLastOpset = 28;
 inline constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
 
 // "opset 13 to 28"
-inline std::string opsets_since(std::int64_t first) {
-  return "opset " + std::to_string(first) + " to " + std::to_string(kLastOpset);
+inline Message opsets_since(std::int64_t first) {
+  return message("opset {} to {}", first, kLastOpset);
 }
 
 struct OnnxOperator {

@@ -77,8 +77,8 @@ Result<Outputs> place_of_extreme(const NodeCall& node) {
   HEADWISE_ASSIGN(const auto last, node.flag("select_last_index"));
   const Lines lines(x.shape, axis);
   if (lines.length == 0) {
-    return node.wrong_shape(
-        0, "at least 1 element along axis " + std::to_string(axis));
+    return node.wrong_shape(0,
+                            message("at least 1 element along axis {}", axis));
   }
   std::vector<std::size_t> shape = x.shape;
   shape[axis] = 1;
@@ -98,9 +98,9 @@ Result<Outputs> run_top_k(const NodeCall& node) {
   const Lines lines(x.shape, axis);
   if (given.size() != 1 || given.front() < 0 ||
       given.front() > static_cast<std::int64_t>(lines.length)) {
-    return node.input(1).error(
-        ErrorCode::out_of_range, "is not a number of elements to take",
-        "one number, 0 to " + std::to_string(lines.length));
+    return node.input(1).error(ErrorCode::out_of_range,
+                               "is not a number of elements to take",
+                               message("one number, 0 to {}", lines.length));
   }
   const auto count = static_cast<std::size_t>(given.front());
   const auto chosen = places_in_order(x, lines, count, {largest != 0});

@@ -34,7 +34,7 @@ Result<PadMode> mode_of(const NodeCall& node) {
   if (mode == "wrap" && node.opset() >= 19) {
     return PadMode::wrap;
   }
-  return node.attribute("mode").bad_data("is " + shown(mode),
+  return node.attribute("mode").bad_data(message("is {}", shown(mode)),
                                          node.opset() >= 19
                                              ? "constant, edge, reflect or wrap"
                                              : "constant, edge or reflect");
@@ -99,8 +99,7 @@ Result<std::vector<Ends>> ends_of(const NodeCall& node) {
   if (node.has(3)) {
     if (node.opset() < 18) {
       return node.input(3).bad_data(
-          "is given in opset " + std::to_string(node.opset()),
-          opsets_since(18));
+          message("is given in opset {}", node.opset()), opsets_since(18));
     }
     HEADWISE_ASSIGN(auto given, list_input(node, 3));
     HEADWISE_TRY(distinct_axes(node, node.input(3), given, rank));
@@ -134,10 +133,9 @@ Result<std::vector<std::byte>> fill_of(const NodeCall& node) {
 Error wrong_pads(const NodeCall& node, const Ends& ends, std::size_t axis) {
   return node.input(1).error(
       ErrorCode::out_of_range,
-      "has " + std::to_string(ends.before) + " and " +
-          std::to_string(ends.behind) + " for axis " + std::to_string(axis),
-      "padding that an axis of " + std::to_string(node.in(0).shape[axis]) +
-          " elements allows");
+      message("has {} and {} for axis {}", ends.before, ends.behind, axis),
+      message("padding that an axis of {} elements allows",
+              node.in(0).shape[axis]));
 }
 
 }  // namespace

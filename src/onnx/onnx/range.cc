@@ -23,7 +23,7 @@ Status check_range(const NodeCall& node) {
   HEADWISE_ASSIGN(const auto stash, node.integer("stash_type", 1));
   if (stash != 1 && stash != 11) {
     return node.attribute("stash_type")
-        .bad_data("is " + std::to_string(stash), "1 (float32) or 11 (float64)");
+        .bad_data(message("is {}", stash), "1 (float32) or 11 (float64)");
   }
   const bool narrow = is_floating(node.in(0).dtype) && node.opset() >= 27;
   if (!narrow && std::ranges::find(kTypes, node.in(0).dtype) == kTypes.end()) {

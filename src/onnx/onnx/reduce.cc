@@ -33,7 +33,7 @@ Result<std::vector<std::int64_t>> given_axes(const NodeCall& node,
   const bool as_input = node.opset() >= inputs_since;
   if (as_input ? node.find("axes") != nullptr : node.has(1)) {
     return (as_input ? node.attribute("axes") : node.input(1))
-        .bad_data("is given in opset " + std::to_string(node.opset()),
+        .bad_data(message("is given in opset {}", node.opset()),
                   as_input ? "axes as an input" : "axes as an attribute");
   }
   if (as_input) {

@@ -104,7 +104,7 @@ Result<Outputs> run_transpose(const NodeCall& node) {
     if (sorted != all) {
       return node.attribute("perm").bad_data(
           "is not an order of the axes",
-          "each of 0 to " + std::to_string(rank) + " - 1 once");
+          message("each of 0 to {} - 1 once", rank));
     }
     std::ranges::transform(*given, order.begin(), [](std::int64_t axis) {
       return static_cast<std::size_t>(axis);
@@ -125,8 +125,8 @@ Result<Outputs> run_reshape(const NodeCall& node) {
       text += (text.empty() ? "" : ", ") + std::to_string(extent);
     }
     return node.input(1).error(
-        ErrorCode::shape_mismatch, "is [" + text + "]",
-        "a shape for the elements of " + shape_text(x.shape));
+        ErrorCode::shape_mismatch, message("is [{}]", text),
+        message("a shape for the elements of {}", shape_text(x.shape)));
   }
   return one(copy_of(x, *std::move(shape)));
 }
@@ -137,9 +137,9 @@ Result<Outputs> run_flatten(const NodeCall& node) {
   auto shape = flattened(x.shape, axis);
   if (!shape) {
     const auto rank = static_cast<std::int64_t>(x.shape.size());
-    return node.attribute("axis").error(
-        ErrorCode::out_of_range, "is " + std::to_string(axis),
-        std::to_string(-rank) + " to " + std::to_string(rank));
+    return node.attribute("axis").error(ErrorCode::out_of_range,
+                                        message("is {}", axis),
+                                        message("{} to {}", -rank, rank));
   }
   return one(copy_of(x, *std::move(shape)));
 }
@@ -163,8 +163,7 @@ Result<Outputs> run_squeeze(const NodeCall& node) {
     if (std::ranges::find(axes, axis) == axes.end()) {
       shape.push_back(x.shape[axis]);
     } else if (x.shape[axis] != 1) {
-      return node.wrong_shape(0,
-                              "1 element along axis " + std::to_string(axis));
+      return node.wrong_shape(0, message("1 element along axis {}", axis));
     }
   }
   return one(copy_of(x, shape));
@@ -188,7 +187,7 @@ Result<Outputs> run_tile(const NodeCall& node) {
   const Array& x = node.in(0);
   HEADWISE_ASSIGN(const auto repeats, list_input(node, 1));
   if (repeats.size() != x.shape.size()) {
-    return node.wrong_shape(1, std::to_string(x.shape.size()) + " elements");
+    return node.wrong_shape(1, message("{} elements", x.shape.size()));
   }
   // Each axis behind one that repeats it.
   const auto own = strides_of(x.shape);
@@ -196,7 +195,7 @@ Result<Outputs> run_tile(const NodeCall& node) {
   std::vector<std::size_t> strides;
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
     if (repeats[axis] < 0) {
-      return node.input(1).bad_data("has " + std::to_string(repeats[axis]),
+      return node.input(1).bad_data(message("has {}", repeats[axis]),
                                     "at least 0");
     }
     shape.push_back(static_cast<std::size_t>(repeats[axis]));
@@ -225,9 +224,8 @@ Result<Outputs> run_expand(const NodeCall& node) {
     std::size_t& own = shape[rank - i];
     if (extent < 0 ||
         (own != 1 && extent != 1 && own != static_cast<std::size_t>(extent))) {
-      return node.wrong_shape(0, "1 or " + std::to_string(extent) +
-                                     " elements along axis " +
-                                     std::to_string(rank - i));
+      return node.wrong_shape(
+          0, message("1 or {} elements along axis {}", extent, rank - i));
     }
     own = own == 1 ? static_cast<std::size_t>(extent) : own;
   }

@@ -41,9 +41,9 @@ Result<RotarySizes> rotary_sizes(const NodeCall& node) {
   if (sizes.heads_merged) {
     if (heads < 1 || shape[2] % static_cast<std::size_t>(heads) != 0) {
       return node.attribute("num_heads")
-          .bad_data("is " + std::to_string(heads),
-                    "a divisor of the " + std::to_string(shape[2]) +
-                        " features of " + node.input_name(0));
+          .bad_data(message("is {}", heads),
+                    message("a divisor of the {} features of {}", shape[2],
+                            node.input_name(0)));
     }
     sizes.H = static_cast<std::size_t>(heads);
     sizes.L = shape[1];
@@ -58,8 +58,8 @@ Result<RotarySizes> rotary_sizes(const NodeCall& node) {
   const std::int64_t count = rotated == 0 ? most : rotated;
   if (count < 0 || count > most || count % 2 != 0) {
     return node.attribute("rotary_embedding_dim")
-        .bad_data("is " + std::to_string(count),
-                  "an even number up to " + std::to_string(most));
+        .bad_data(message("is {}", count),
+                  message("an even number up to {}", most));
   }
   sizes.rotated = static_cast<std::size_t>(count);
   return sizes;
@@ -90,8 +90,8 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
     const std::int64_t position = given[i];
     if (position < 0 || position >= static_cast<std::int64_t>(cos[0])) {
       return node.input(3).error(ErrorCode::out_of_range,
-                                 "has " + std::to_string(position),
-                                 "0 to " + std::to_string(cos[0]) + " - 1");
+                                 message("has {}", position),
+                                 message("0 to {} - 1", cos[0]));
     }
     rows[i] = static_cast<std::size_t>(position);
   }

@@ -22,8 +22,8 @@ Status check_updates(const NodeCall& node) {
   HEADWISE_TRY(check_type(node, 1, DType::int64));
   HEADWISE_TRY(check_same_type(node, 2));
   if (indices.empty() || indices.back() > data.size()) {
-    return node.wrong_shape(
-        1, "a last axis of at most " + std::to_string(data.size()));
+    return node.wrong_shape(1,
+                            message("a last axis of at most {}", data.size()));
   }
   std::vector<std::size_t> expected(indices.begin(), indices.end() - 1);
   expected.insert(expected.end(),
@@ -39,7 +39,8 @@ Result<Outputs> run_scatter_nd(const NodeCall& node) {
   HEADWISE_ASSIGN(const auto reduction, node.text("reduction", "none"));
   if (reduction != "none") {
     return node.attribute("reduction")
-        .error(ErrorCode::unsupported, "is " + shown(reduction), "none");
+        .error(ErrorCode::unsupported, message("is {}", shown(reduction)),
+               "none");
   }
   HEADWISE_TRY(check_updates(node));
   const std::size_t tuple = node.in(1).shape.back();

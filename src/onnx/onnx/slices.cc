@@ -73,8 +73,8 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
     if (lengths.size() != given.size() || sum != extent ||
         lengths.size() != parts) {
       return node.input(1).bad_data(
-          "does not divide " + std::to_string(extent) + " elements among " +
-              std::to_string(parts) + " outputs",
+          message("does not divide {} elements among {} outputs", extent,
+                  parts),
           "one length for each output");
     }
     return lengths;
@@ -84,13 +84,13 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
       node.integer("num_outputs", static_cast<std::int64_t>(parts)));
   if (count != static_cast<std::int64_t>(parts)) {
     return node.attribute("num_outputs")
-        .bad_data("is " + std::to_string(count),
-                  std::to_string(parts) + ", the number of outputs");
+        .bad_data(message("is {}", count),
+                  message("{}, the number of outputs", parts));
   }
   const std::size_t length = parts == 0 ? 0 : (extent + parts - 1) / parts;
   if (!counted && length * parts != extent) {
     return node.wrong_shape(
-        0, "an axis of equal parts for " + std::to_string(parts) + " outputs");
+        0, message("an axis of equal parts for {} outputs", parts));
   }
   for (std::size_t part = 0, done = 0; part < parts; ++part) {
     lengths.push_back(std::min(length, extent - done));

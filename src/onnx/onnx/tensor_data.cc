@@ -48,7 +48,7 @@ Result<std::vector<std::size_t>> shape_of(std::span<const std::int64_t> dims,
   std::vector<std::size_t> shape;
   for (const std::int64_t dim : dims) {
     if (dim < 0) {
-      return subject.bad_data("has an axis of extent " + std::to_string(dim),
+      return subject.bad_data(message("has an axis of extent {}", dim),
                               "at least 0");
     }
     shape.push_back(static_cast<std::size_t>(dim));
@@ -124,7 +124,8 @@ Status check_empty(std::span<const std::size_t> shape,
   if (others.size() == shape.size() || (product && *product <= kMost)) {
     return ok();
   }
-  return subject.error(ErrorCode::unsupported, "has shape " + shape_text(shape),
+  return subject.error(ErrorCode::unsupported,
+                       message("has shape {}", shape_text(shape)),
                        "axes of at most 16777216 together next to one of 0");
 }
 
@@ -153,7 +154,7 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
   if (!dtype) {
     return subject.error(
         ErrorCode::unsupported,
-        "holds elements of type " + onnx_type_name(fields.type),
+        message("holds elements of type {}", onnx_type_name(fields.type)),
         "bool, integers or floating-point numbers");
   }
   if (fields.in_segments) {
@@ -163,7 +164,7 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
   HEADWISE_ASSIGN(auto shape, shape_of(fields.dims, subject));
   if (shape.size() > kMostOnnxAxes) {
     return subject.error(ErrorCode::unsupported,
-                         "has " + std::to_string(shape.size()) + " axes",
+                         message("has {} axes", shape.size()),
                          "at most 8 axes");
   }
   HEADWISE_TRY(check_empty(shape, subject));
@@ -171,7 +172,7 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
       shape_text(shape) + " " + std::string(name_of(*dtype));
   const auto bytes = bytes_of(shape, *dtype);
   if (!bytes) {
-    return subject.bad_data("is too large: " + wanted);
+    return subject.bad_data(message("is too large: {}", wanted));
   }
   if (fields.external) {
     HEADWISE_ASSIGN(auto data,
@@ -185,8 +186,8 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
                      return field.size();
                    });
   if (held != *bytes) {
-    return subject.bad_data("has " + std::to_string(held) + " bytes of data",
-                            std::to_string(*bytes) + " for " + wanted);
+    return subject.bad_data(message("has {} bytes of data", held),
+                            message("{} for {}", *bytes, wanted));
   }
   HEADWISE_ASSIGN(auto array, array_of(shape, *dtype));
   copy_elements(fields, array);

@@ -40,7 +40,8 @@ Result<ScatterSizes> scatter_sizes(const NodeCall& node) {
   }
   if (update.shape != expected ||
       expected[sizes.axis] > cache.shape[sizes.axis]) {
-    return node.wrong_shape(1, "no more than " + shape_text(cache.shape));
+    return node.wrong_shape(
+        1, message("no more than {}", shape_text(cache.shape)));
   }
   sizes.slots = cache.shape[sizes.axis];
   sizes.tokens = update.shape[sizes.axis];
@@ -70,8 +71,8 @@ Result<std::vector<std::int64_t>> first_slots(const NodeCall& node,
   for (std::int64_t& slot : slots) {
     if (slot < 0 || (!circular && slot > most)) {
       return node.input(2).error(
-          ErrorCode::out_of_range, "has " + std::to_string(slot),
-          circular ? "at least 0" : "0 to " + std::to_string(most));
+          ErrorCode::out_of_range, message("has {}", slot),
+          circular ? "at least 0" : message("0 to {}", most));
     }
     if (circular && sizes.slots > 0) {
       slot %= static_cast<std::int64_t>(sizes.slots);
@@ -85,7 +86,7 @@ Result<std::vector<std::int64_t>> first_slots(const NodeCall& node,
 Result<Outputs> run_tensor_scatter(const NodeCall& node) {
   HEADWISE_ASSIGN(const auto mode, node.text("mode", "linear"));
   if (mode != "linear" && mode != "circular") {
-    return node.attribute("mode").bad_data("is " + shown(mode),
+    return node.attribute("mode").bad_data(message("is {}", shown(mode)),
                                            "linear or circular");
   }
   HEADWISE_ASSIGN(const auto sizes, scatter_sizes(node));

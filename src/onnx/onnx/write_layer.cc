@@ -67,11 +67,11 @@ Status check_params(const MultiHeadAttention& layer) {
 // The same ranges as attention(), and no scale that ONNX Runtime refuses.
 Status check_layer_numbers(const OnnxLayerOptions& options) {
   const auto number_error = [](std::string name, double value,
-                               std::string expected) {
+                               Message expected) {
     return Error(ErrorCode::invalid_argument,
                  ErrorDetails{.operation = std::string(kOperation),
                               .argument = std::move(name),
-                              .given = "is " + number_text(value),
+                              .given = message("is {}", number_text(value)),
                               .expected = std::move(expected)});
   };
   if (options.scale && !(*options.scale >= 1e-37 && *options.scale <= 2e38)) {
@@ -107,7 +107,7 @@ Status check_bytes(const MultiHeadAttention& layer,
 
 }  // namespace
 
-Error about_layer(ErrorCode code, std::string given, std::string expected) {
+Error about_layer(ErrorCode code, Message given, Message expected) {
   return {code, ErrorDetails{.operation = std::string(kOperation),
                              .argument = "layer",
                              .given = std::move(given),

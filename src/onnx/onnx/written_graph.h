@@ -33,7 +33,7 @@ struct WrittenGraph {
 };
 
 // The error about a layer that write_onnx_layer() cannot write.
-Error about_layer(ErrorCode code, std::string given, std::string expected);
+Error about_layer(ErrorCode code, Message given, Message expected);
 Error layer_beyond_file_limit();
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -48,13 +48,12 @@ Status check_room(const ContextCacheState& state, const ContextStep<T>& step) {
         }));
   }
   const std::size_t free = state.cache.free_pages();
-  return needed <= free ? ok()
-                        : Status(argument_error(
-                              kContextCache, "key",
-                              "needs " + std::to_string(needed) + " pages",
-                              "at most the " + std::to_string(free) +
-                                  " free pages of the cache",
-                              ErrorCode::out_of_range));
+  return needed <= free
+             ? ok()
+             : Status(argument_error(
+                   kContextCache, "key", message("needs {} pages", needed),
+                   message("at most the {} free pages of the cache", free),
+                   ErrorCode::out_of_range));
 }
 
 template <class T>

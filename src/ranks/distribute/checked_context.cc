@@ -17,7 +17,7 @@ Result<CheckedContext> checked_context(std::string_view operation,
   if (call.chunk_keys == 0 || call.chunk_keys % kernels::kKeyBlock != 0) {
     return value_error(
         operation, "chunk_keys", std::to_string(call.chunk_keys),
-        "a positive multiple of " + std::to_string(kernels::kKeyBlock));
+        message("a positive multiple of {}", kernels::kKeyBlock));
   }
   HEADWISE_ASSIGN(auto spec,
                   AttentionSpec::create(call.tensors, call.options,

@@ -50,9 +50,10 @@ Status check_ids(const ContextSequences& sequences,
     const auto same = std::ranges::find(ids.first(n), ids[n]);
     if (same != ids.first(n).end()) {
       const auto earlier = static_cast<std::size_t>(same - ids.begin());
-      return value_error(kContextCache, place_in_ids(n),
-                         "the sequence of " + place_in_ids(earlier),
-                         "each sequence once");
+      return argument_error(
+          kContextCache, place_in_ids(n),
+          message("is the sequence of {}", place_in_ids(earlier)),
+          "each sequence once");
     }
   }
   return ok();

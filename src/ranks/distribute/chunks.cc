@@ -19,10 +19,10 @@ Status check_blocks(std::span<const SomeShard> shards, std::size_t block,
                     std::string_view operation, std::string_view argument) {
   for (const Shard& shard : shards) {
     if (shard.tokens.first % block != 0) {
-      return value_error(operation, argument,
-                         "cut at token " + std::to_string(shard.tokens.first) +
-                             " of a sequence",
-                         "cuts at multiples of " + std::to_string(block));
+      return argument_error(
+          operation, argument,
+          message("is cut at token {} of a sequence", shard.tokens.first),
+          message("cuts at multiples of {}", block));
     }
   }
   return ok();
@@ -82,11 +82,11 @@ std::size_t place_in_route(std::span<const std::size_t> route,
 }
 
 template <class SomeShard>
-std::string chunk_tokens(const Chunk<SomeShard>& chunk) {
+Message chunk_tokens(const Chunk<SomeShard>& chunk) {
   const Shard& first = chunk.shards.front();
   const Shard& last = chunk.shards.back();
-  return std::to_string(first.tokens.first) + " to " +
-         std::to_string(last.tokens.first + last.tokens.count - 1);
+  return message("{} to {}", first.tokens.first,
+                 last.tokens.first + last.tokens.count - 1);
 }
 
 }  // namespace
@@ -168,11 +168,11 @@ bool RowsOfOthers::arrive_first() const {
          std::max(2 * longest_, std::min(std::ranges::max(own_), all / 4));
 }
 
-std::string name_of(const KeyChunk& chunk) {
-  return "keys " + chunk_tokens(chunk);
+Message name_of(const KeyChunk& chunk) {
+  return message("keys {}", chunk_tokens(chunk));
 }
-std::string name_of(const QueryChunk& chunk) {
-  return "queries " + chunk_tokens(chunk);
+Message name_of(const QueryChunk& chunk) {
+  return message("queries {}", chunk_tokens(chunk));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -102,7 +102,7 @@ bool arrive_first(std::span<const SomeChunk> chunks, std::size_t ranks) {
 }
 
 // "keys 768 to 1151", what messages call it.
-std::string name_of(const KeyChunk& chunk);
-std::string name_of(const QueryChunk& chunk);
+Message name_of(const KeyChunk& chunk);
+Message name_of(const QueryChunk& chunk);
 
 }  // namespace headwise::inline HEADWISE_ABI

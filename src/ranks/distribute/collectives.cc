@@ -37,9 +37,9 @@ Status check_texts(std::string_view operation, std::string_view what,
                    std::span<const std::string> texts) {
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] != texts[0]) {
-      return value_error(operation, what,
-                         texts[rank] + " on rank " + std::to_string(rank),
-                         texts[0] + ", as on rank 0");
+      return argument_error(operation, what,
+                            message("is {} on rank {}", texts[rank], rank),
+                            message("{}, as on rank 0", texts[0]));
     }
   }
   return ok();

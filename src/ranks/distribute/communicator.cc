@@ -50,13 +50,13 @@ Communicator::~Communicator() = default;
 
 Communicator::Pending::~Pending() = default;
 
-void Communicator::set_step(std::string_view operation, std::string_view step) {
+void Communicator::set_step(std::string_view operation, Message step) {
   try {
     state_->operation = operation;
-    state_->step = step;
+    state_->step = std::move(step);
   } catch (const std::bad_alloc&) {  // messages are shorter then
     state_->operation.clear();
-    state_->step.clear();
+    state_->step = {};
   }
 }
 
@@ -66,7 +66,7 @@ Status Communicator::check_rank(std::string_view operation,
   return rank < ranks_
              ? ok()
              : Status(value_error(operation, argument, std::to_string(rank),
-                                  "a rank below " + std::to_string(ranks_),
+                                  message("a rank below {}", ranks_),
                                   ErrorCode::out_of_range));
 }
 

@@ -22,7 +22,7 @@ struct Communicator::State {
   };
 
   std::string operation;
-  std::string step;
+  Message step;
   Link to_itself;  // no back end has to know of it
   std::size_t last_number = 0;
   std::map<std::size_t, Started> started;

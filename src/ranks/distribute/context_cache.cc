@@ -40,9 +40,8 @@ Status check_cache_options(const ContextCacheOptions& options,
   if (share == 0 || share % kernels::kKeyBlock != 0 ||
       share % options.rank.page_size != 0) {
     return value_error(kContextCache, "share_tokens", std::to_string(share),
-                       "a multiple of " + std::to_string(kernels::kKeyBlock) +
-                           " and of the page size, " +
-                           std::to_string(options.rank.page_size));
+                       message("a multiple of {} and of the page size, {}",
+                               kernels::kKeyBlock, options.rank.page_size));
   }
   return ok();
 }
@@ -95,10 +94,9 @@ Status ContextCache::truncate(SequenceId id, std::size_t length) try {
   HEADWISE_TRY(sequences.check(id, kContextCache, "id"));
   ContextSequence& sequence = sequences[id];
   if (length > sequence.length) {
-    return value_error(
-        kContextCache, "length", std::to_string(length),
-        "at most the sequence's " + std::to_string(sequence.length),
-        ErrorCode::out_of_range);
+    return value_error(kContextCache, "length", std::to_string(length),
+                       message("at most the sequence's {}", sequence.length),
+                       ErrorCode::out_of_range);
   }
   const std::size_t kept = sequences.shares_of(length);
   for (std::size_t share = length / state_->options.share_tokens;

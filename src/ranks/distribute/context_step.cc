@@ -129,9 +129,8 @@ class StepRun {
     Job& job = jobs[n];
     const ContextTask& task = job.task;
     const PartRange& keys = task.link.keys;
-    group_.set_step(kContextCache,
-                    "keys " + std::to_string(keys.first) + " to " +
-                        std::to_string(keys.first + keys.count - 1));
+    group_.set_step(kContextCache, message("keys {} to {}", keys.first,
+                                           keys.first + keys.count - 1));
     HEADWISE_TRY(group_.finish(job.arriving));
     const AttentionSpec& spec = job.part->spec;
     AttentionOutputsOf<T> outputs;

@@ -9,15 +9,21 @@ namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 // Texts in their order, each after its length.
-constexpr std::array kTexts = {
-    &ErrorDetails::operation, &ErrorDetails::argument, &ErrorDetails::file,
-    &ErrorDetails::entry,     &ErrorDetails::given,    &ErrorDetails::expected,
-    &ErrorDetails::hint};
+constexpr std::array kTexts = {&ErrorDetails::operation,
+                               &ErrorDetails::argument, &ErrorDetails::file,
+                               &ErrorDetails::entry};
+constexpr std::array kMessages = {&ErrorDetails::given, &ErrorDetails::expected,
+                                  &ErrorDetails::hint};
 
 void add_number(std::string& bytes, std::uint64_t number) {
   std::array<char, sizeof(number)> raw{};
   std::memcpy(raw.data(), &number, sizeof(number));
   bytes.append(raw.data(), raw.size());
+}
+
+void add_text(std::string& bytes, std::string_view text) {
+  add_number(bytes, text.size());
+  bytes += text;
 }
 
 std::optional<std::uint64_t> take_number(std::string_view& bytes) {
@@ -53,8 +59,10 @@ std::string bytes_of(const Status& status) {
   add_number(bytes, is.byte.value_or(0));
   add_number(bytes, static_cast<std::uint64_t>(is.system_error));
   for (const auto text : kTexts) {
-    add_number(bytes, (is.*text).size());
-    bytes += is.*text;
+    add_text(bytes, is.*text);
+  }
+  for (const auto message : kMessages) {
+    add_text(bytes, (is.*message).packed());
   }
   return bytes;
 }
@@ -79,6 +87,15 @@ Status status_of(std::string_view bytes) {
     if (!take_text(bytes, is.*text)) {
       return Error(ErrorCode::bad_data);
     }
+  }
+  for (const auto message : kMessages) {
+    std::string packed;
+    auto taken =
+        take_text(bytes, packed) ? Message::unpacked(packed) : std::nullopt;
+    if (!taken) {
+      return Error(ErrorCode::bad_data);
+    }
+    is.*message = *std::move(taken);
   }
   return Error(static_cast<ErrorCode>(*code), std::move(is));
 }

@@ -32,10 +32,10 @@ Status check_band_number(std::string_view operation, std::string_view argument,
                          std::int64_t number) {
   return number >= 0 && number <= KeyBand::kMost
              ? ok()
-             : Status(value_error(
-                   operation, argument, std::to_string(number),
-                   "a number from 0 to " + std::to_string(KeyBand::kMost),
-                   ErrorCode::out_of_range));
+             : Status(
+                   value_error(operation, argument, std::to_string(number),
+                               message("a number from 0 to {}", KeyBand::kMost),
+                               ErrorCode::out_of_range));
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ Status check_averaged(const Communicator& group, const ShardPlan& heads,
   if (heads.ranks.size() != group.ranks()) {
     return value_error(kMeanOfHeads, "heads.ranks",
                        std::to_string(heads.ranks.size()),
-                       std::to_string(group.ranks()) + ", as the group has");
+                       message("{}, as the group has", group.ranks()));
   }
   HEADWISE_TRY(check_shape(kMeanOfHeads, "mean", mean, "(B, 1, Lq, Lkv)",
                            Extents<4>{mean[0], 1, mean[2], mean[3]}));

@@ -21,10 +21,9 @@ constexpr double kRowBytes = 2 * 4;  // of a query and head, backward
 Status check_size(std::string_view argument, std::size_t size) {
   return size >= 1 && size <= kMostSize
              ? ok()
-             : Status(value_error(
-                   kPlanForecast, argument, std::to_string(size),
-                   "a number from 1 to " + std::to_string(kMostSize),
-                   ErrorCode::out_of_range));
+             : Status(value_error(kPlanForecast, argument, std::to_string(size),
+                                  message("a number from 1 to {}", kMostSize),
+                                  ErrorCode::out_of_range));
 }
 
 Status check_rate(std::string_view argument, double rate) {

@@ -1,6 +1,7 @@
 #include "distribute/rank_error.h"
 
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 
@@ -8,8 +9,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 Error wrong_size(std::size_t rank, std::size_t sent, std::size_t expected) {
   return Error(ErrorCode::shape_mismatch,
-               {.given = "rank " + std::to_string(rank) + " sent " +
-                         std::to_string(sent) + " bytes",
+               {.given = message("rank {} sent {} bytes", rank, sent),
                 .expected = std::to_string(expected)});
 }
 
@@ -18,54 +18,49 @@ Error wrong_size(std::size_t rank, std::size_t sent, std::size_t expected) {
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-void add_hint(ErrorDetails& is, const std::string& hint) {
-  is.hint += is.hint.empty() ? hint : "; " + hint;
+void add_hint(ErrorDetails& is, Message hint) {
+  is.hint =
+      is.hint.empty() ? std::move(hint) : message("{}; {}", is.hint, hint);
 }
 
 }  // namespace
 
 Error rank_has_ended(std::size_t rank) {
   return Error(ErrorCode::rank_failure,
-               {.given = "rank " + std::to_string(rank) + " has ended"});
+               {.given = message("rank {} has ended", rank)});
 }
 
 Error no_answer(std::size_t rank, std::chrono::milliseconds waited) {
   const std::string seconds =
       number_text(std::chrono::duration<double>(waited).count());
-  return Error(ErrorCode::rank_failure,
-               {.given = "rank " + std::to_string(rank) +
-                         " did not answer within " + seconds + " s"});
+  return Error(
+      ErrorCode::rank_failure,
+      {.given = message("rank {} did not answer within {} s", rank, seconds)});
 }
 
 Error waits_for_itself(std::size_t rank) {
   return Error(ErrorCode::rank_failure,
-               {.given = "rank " + std::to_string(rank) + " waits for itself"});
+               {.given = message("rank {} waits for itself", rank)});
 }
 
 Error at_step(const Error& error, std::string_view operation,
-              std::string_view step) {
+              const Message& step) {
   ErrorDetails is = error.details();
   if (!is.operation.empty()) {
     return error;
   }
   is.operation = operation;
   if (!step.empty()) {
-    add_hint(is, "at " + std::string(step));
+    add_hint(is, message("at {}", step));
   }
   return Error(error.code(), std::move(is));
 }
 
-Error on_rank(const Error& error, std::size_t rank, std::string_view step) {
+Error on_rank(const Error& error, std::size_t rank, const Message& step) {
   ErrorDetails is = error.details();
-  if (is.given.empty()) {  // what the code says may be another's code soon
-    is.given = error.code() == ErrorCode::out_of_memory
-                   ? error.message()
-                   : Error(error.code()).message();
-  }
-  const std::string number = std::to_string(rank);
-  add_hint(is, step.empty()
-                   ? "on rank " + number
-                   : "on rank " + number + ", at " + std::string(step));
+  is.given = error.what();  // what the code says may be another's code soon
+  add_hint(is, step.empty() ? message("on rank {}", rank)
+                            : message("on rank {}, at {}", rank, step));
   return Error(error.code(), std::move(is));
 }
 

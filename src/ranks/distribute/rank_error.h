@@ -29,8 +29,8 @@ Error waits_for_itself(std::size_t rank);
 // The error of this rank, made in an operation and a step of it. An error that
 // names its operation stays as it is: another rank has made it.
 Error at_step(const Error& error, std::string_view operation,
-              std::string_view step);
+              const Message& step);
 // What the other ranks are told of an error of this rank.
-Error on_rank(const Error& error, std::size_t rank, std::string_view step = "");
+Error on_rank(const Error& error, std::size_t rank, const Message& step = {});
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -41,11 +41,11 @@ Result<RankHeads> heads_of(const ShardPlan& plan, std::size_t ranks,
     add(shape, key, heads);
   }
   if (!fits || next != shape.Hkv) {
-    return value_error(operation, "heads.ranks",
-                       "not a division of " + std::to_string(shape.Hkv) +
-                           " key heads among " + std::to_string(ranks) +
-                           " ranks",
-                       "each key head and its query heads on one rank");
+    return argument_error(
+        operation, "heads.ranks",
+        message("is not a division of {} key heads among {} ranks", shape.Hkv,
+                ranks),
+        "each key head and its query heads on one rank");
   }
   return heads;
 }

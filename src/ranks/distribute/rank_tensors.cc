@@ -13,13 +13,13 @@ Status check_rank_numbers(std::string_view operation, std::size_t ranks,
   if (ranks == 0 || ranks > kMostRanks) {
     return value_error(
         operation, "ranks", std::to_string(ranks),
-        "a number from 1 to " + std::to_string(kMostRanks),
+        message("a number from 1 to {}", kMostRanks),
         ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
   }
   return rank < ranks
              ? ok()
              : Status(value_error(operation, "rank", std::to_string(rank),
-                                  "a rank below " + std::to_string(ranks),
+                                  message("a rank below {}", ranks),
                                   ErrorCode::out_of_range));
 }
 
@@ -27,12 +27,10 @@ Status check_group(std::string_view operation, const Communicator& group,
                    std::size_t ranks, std::size_t rank) {
   return group.ranks() == ranks && group.rank() == rank
              ? ok()
-             : Status(value_error(operation, "group",
-                                  "rank " + std::to_string(group.rank()) +
-                                      " of " + std::to_string(group.ranks()),
-                                  "rank " + std::to_string(rank) + " of " +
-                                      std::to_string(ranks) +
-                                      ", as in create()"));
+             : Status(argument_error(
+                   operation, "group",
+                   message("is rank {} of {}", group.rank(), group.ranks()),
+                   message("rank {} of {}, as in create()", rank, ranks)));
 }
 
 Status check_rank_options(std::string_view operation,

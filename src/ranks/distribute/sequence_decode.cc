@@ -110,7 +110,7 @@ Status check_sequences(const DealtSequences& sequences,
     if (owner >= group.ranks()) {
       return value_error(kSequenceDecode, "owners[" + std::to_string(n) + "]",
                          std::to_string(owner),
-                         "a rank below " + std::to_string(group.ranks()),
+                         message("a rank below {}", group.ranks()),
                          ErrorCode::out_of_range);
     }
     own += owner == group.rank() ? 1 : 0;

@@ -21,10 +21,10 @@ Status check_request_number(std::string_view argument, std::size_t number,
                             std::size_t least, std::size_t most) {
   return number >= least && number <= most
              ? ok()
-             : Status(value_error(kShardPlan, argument, std::to_string(number),
-                                  "a number from " + std::to_string(least) +
-                                      " to " + std::to_string(most),
-                                  ErrorCode::out_of_range));
+             : Status(
+                   value_error(kShardPlan, argument, std::to_string(number),
+                               message("a number from {} to {}", least, most),
+                               ErrorCode::out_of_range));
 }
 
 Status check_heads(const ShardRequest& request) {
@@ -34,7 +34,7 @@ Status check_heads(const ShardRequest& request) {
   if (request.kv_groups.even() && request.heads % request.kv_heads != 0) {
     return value_error(
         kShardPlan, "heads", std::to_string(request.heads),
-        "a multiple of kv_heads = " + std::to_string(request.kv_heads));
+        message("a multiple of kv_heads = {}", request.kv_heads));
   }
   return request.kv_groups.check(request.heads, request.kv_heads, kShardPlan);
 }
@@ -49,20 +49,18 @@ Status check_sequence(const PlannedSequence& sequence, std::size_t s,
   HEADWISE_TRY(check_request_number(name + ".keys", sequence.keys, 0, kMost));
   if (sequence.query_start < -KeyBand::kMost ||
       sequence.query_start > KeyBand::kMost) {
-    return value_error(kShardPlan, name + ".query_start",
-                       std::to_string(sequence.query_start),
-                       "a number from " + std::to_string(-KeyBand::kMost) +
-                           " to " + std::to_string(KeyBand::kMost),
-                       ErrorCode::out_of_range);
+    return value_error(
+        kShardPlan, name + ".query_start", std::to_string(sequence.query_start),
+        message("a number from {} to {}", -KeyBand::kMost, KeyBand::kMost),
+        ErrorCode::out_of_range);
   }
   if (sequence.keys != 0 && sequence.queries > left / sequence.keys) {
-    return argument_error(kShardPlan, name,
-                          "has " + std::to_string(sequence.queries) +
-                              " queries and " + std::to_string(sequence.keys) +
-                              " keys",
-                          "at most " + std::to_string(kMostPairs) +
-                              " pairs of a query and a key in all sequences",
-                          ErrorCode::out_of_range);
+    return argument_error(
+        kShardPlan, name,
+        message("has {} queries and {} keys", sequence.queries, sequence.keys),
+        message("at most {} pairs of a query and a key in all sequences",
+                kMostPairs),
+        ErrorCode::out_of_range);
   }
   left -= std::uint64_t{sequence.queries} * sequence.keys;
   return ok();

@@ -11,10 +11,10 @@ namespace {
 
 Error incomplete(std::string_view operation, std::string_view argument,
                  std::size_t sequence, std::size_t tokens) {
-  return value_error(operation, argument,
-                     "not a division of sequence " + std::to_string(sequence) +
-                         " of " + std::to_string(tokens) + " tokens",
-                     "each token on one rank");
+  return argument_error(operation, argument,
+                        message("is not a division of sequence {} of {} tokens",
+                                sequence, tokens),
+                        "each token on one rank");
 }
 
 // tokens(b) is the length of sequence b.

@@ -18,7 +18,7 @@ Status check_faults(std::size_t ranks, std::span<const RankFault> faults) {
   for (const RankFault& fault : faults) {
     if (fault.rank >= ranks) {
       return value_error("run_ranks", "faults.rank", std::to_string(fault.rank),
-                         "a rank below " + std::to_string(ranks),
+                         message("a rank below {}", ranks),
                          ErrorCode::out_of_range);
     }
   }

@@ -6,7 +6,7 @@ namespace headwise::internal {
 struct FirstKeys {
 #ifndef WITHOUT_WORDS
   static constexpr MaskWords kWords = {"first_keys_mask", "the first keys",
-                                       "처음 키", "first_keys_mask = j < 4"};
+                                       "first_keys_mask = j < 4"};
 #endif
 #ifndef WITHOUT_AXES
   std::array<bool, 4> varies(bool /*starts_differ*/) const {

@@ -31,7 +31,6 @@ const AttentionShape kShape = {
 
 struct EveryQuery {
   static constexpr MaskWords kWords = {"test_mask", "a mask of this test",
-                                       "이 테스트의 마스크",
                                        "test_mask: given"};
   std::array<bool, 4> varies(bool starts_differ) const {
     return {starts_differ, false, true, true};
@@ -235,8 +234,8 @@ struct WithoutWords {
   Status check(const MaskCall& /*call*/) const { return ok(); }
   Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
 };
-struct WithoutKorean : WithoutWords {
-  static constexpr MaskWords kWords = {"test_mask", "a mask", "", "test_mask"};
+struct WithoutOperation : WithoutWords {
+  static constexpr MaskWords kWords = {"test_mask", "", "test_mask"};
 };
 struct ThatAllocates : Backwards {
   std::vector<int> list;
@@ -252,7 +251,7 @@ static_assert(!MaskRule<WithoutCheck>);
 static_assert(!MaskRule<WithoutPart>);
 static_assert(!MaskRule<WithoutAxes>);
 static_assert(!MaskRule<WithoutWords>);
-static_assert(!MaskRule<WithoutKorean>);
+static_assert(!MaskRule<WithoutOperation>);
 static_assert(!MaskRule<ThatAllocates>);
 static_assert(!MaskRule<ThatIsTooLarge>);
 

@@ -26,17 +26,17 @@ constexpr std::array<std::string_view, 10> kTaken = {
 Status check_options(const ExplainFlags& flags) {
   if (flags.model.empty()) {
     return usage_error(
-        fmt::format("unexpected argument \"{}\": a sentence needs --model DIR",
-                    cut_to(shown(*flags.sentence), 60)));
+        message("unexpected argument \"{}\": a sentence needs --model DIR",
+                cut_to(shown(*flags.sentence), 60)));
   }
   const auto other = std::ranges::find_if(flags.given, [](const auto& name) {
     return std::ranges::find(kTaken, name) == kTaken.end();
   });
   if (other != flags.given.end()) {
     return usage_error(
-        fmt::format("{} cannot be used with --model: the model folder defines "
-                    "the layers and masks, and the text gives the tokens",
-                    *other));
+        message("{} cannot be used with --model: the model folder defines the "
+                "layers and masks, and the text gives the tokens",
+                *other));
   }
   if (!flags.sentence) {
     return option_error("--model", "has no sentence",
@@ -57,10 +57,10 @@ Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
       .max_tokens = settings.max_tokens};
   if (sentence.layer >= sentence.num_layers) {
     return option_error(
-        "--layer", fmt::format("is {}", sentence.layer),
-        fmt::format("0 to {}: {} has {} layer{}", sentence.num_layers - 1,
-                    sentence.model, sentence.num_layers,
-                    sentence.num_layers == 1 ? "" : "s"));
+        "--layer", message("is {}", sentence.layer),
+        message(sentence.num_layers == 1 ? "0 to {}: {} has {} layer"
+                                         : "0 to {}: {} has {} layers",
+                sentence.num_layers - 1, sentence.model, sentence.num_layers));
   }
   const auto encoded =
       model.tokenizer().encode(sentence.text, settings.max_tokens);

@@ -18,7 +18,7 @@ Status check_has_heads(const HeadsLeft& left) {
 
 Error computes_nan(std::string_view option, const HeadId& head) {
   return option_error(
-      option, fmt::format("computes NaN in head {}.{}", head.layer, head.head),
+      option, message("computes NaN in head {}.{}", head.layer, head.head),
       "attention weights that are numbers", ErrorCode::bad_data);
 }
 

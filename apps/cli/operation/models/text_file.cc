@@ -32,8 +32,8 @@ Result<TextFile> read_text_file(const std::string& path) {
     return about.bad_data("has empty lines only", "one text per line");
   }
   if (file.texts.size() > kMostTexts) {
-    return about.bad_data(fmt::format("has {} texts", file.texts.size()),
-                          fmt::format("at most {}", kMostTexts));
+    return about.bad_data(message("has {} texts", file.texts.size()),
+                          message("at most {}", kMostTexts));
   }
   return file;
 }
@@ -48,18 +48,14 @@ Result<std::string> read_text_argument(const std::string& text) {
 }
 
 std::string empty_lines_text(std::size_t empty_lines) {
-  return empty_lines == 0
-             ? std::string()
-             : say({"empty lines left out: {}\n", "빈 줄 {}개는 뺐습니다\n"},
-                   empty_lines);
+  return empty_lines == 0 ? std::string()
+                          : say("empty lines left out: {}\n", empty_lines);
 }
 
 std::string cut_texts_text(std::size_t cut, std::size_t max_tokens) {
   return cut == 0 ? std::string()
-                  : say({"{0} text{2} had more than {1} tokens; the rest was "
-                         "cut off\n",
-                         "텍스트 {0}개는 토큰이 {1}개를 넘어 나머지를 잘라 "
-                         "냈습니다\n"},
+                  : say("{0} text{2} had more than {1} tokens; the rest was "
+                        "cut off\n",
                         cut, max_tokens, plural(cut));
 }
 

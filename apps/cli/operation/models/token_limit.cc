@@ -24,15 +24,15 @@ Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,
                                const std::string& model,
                                const TextModelShape& shape) {
   const std::size_t fewest = std::max<std::size_t>(shape.added_tokens, 1);
-  TokenLimit limit = {.tokens = wanted.value_or(shape.max_tokens),
-                      .from = wanted ? "--max-tokens"
-                                     : say({"{} of {}", "{1}의 {0}"},
-                                           shape.max_tokens_key, model),
-                      .most = shape.max_positions};
+  TokenLimit limit = {
+      .tokens = wanted.value_or(shape.max_tokens),
+      .from = wanted ? "--max-tokens"
+                     : say("{} of {}", shape.max_tokens_key, model),
+      .most = shape.max_positions};
   if (limit.tokens < fewest || limit.tokens > limit.most) {
-    return bad_option("--max-tokens", std::to_string(limit.tokens),
-                      fmt::format("{} to {}, the positions of {}", fewest,
-                                  limit.most, model));
+    return bad_option(
+        "--max-tokens", std::to_string(limit.tokens),
+        message("{} to {}, the positions of {}", fewest, limit.most, model));
   }
   return limit;
 }

@@ -15,10 +15,8 @@ void warn_of_unknown(const std::string& model, const UnknownTokens& tokens,
   if (tokens.unknown == 0) {
     return;
   }
-  err << say({"{}: {} of {} tokens ({:.3g}%) are words that its vocabulary "
-              "lacks ([UNK])\n",
-              "{0}: 토큰 {2}개 중 {1}개({3:.3g}%)는 어휘에 없는 "
-              "단어([UNK])입니다\n"},
+  err << say("{}: {} of {} tokens ({:.3g}%) are words that its vocabulary "
+             "lacks ([UNK])\n",
              shown(model), tokens.unknown, tokens.tokens,
              100 * static_cast<double>(tokens.unknown) /
                  static_cast<double>(tokens.tokens))

@@ -26,13 +26,13 @@ Result<std::vector<HeadId>> parse_head_list(std::string_view option,
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const auto head = head_in(text.substr(begin, end - begin));
     if (!head) {
-      return option_error(option, fmt::format("is {}", text),
+      return option_error(option, message("is {}", text),
                           "LAYER.HEAD, such as 3.1, or several: 3.1,4.5");
     }
     if (std::ranges::find(heads, *head) != heads.end()) {
-      return option_error(
-          option, fmt::format("has {}.{} twice", head->layer, head->head),
-          "each head once");
+      return option_error(option,
+                          message("has {}.{} twice", head->layer, head->head),
+                          "each head once");
     }
     heads.push_back(*head);
     begin = end + 1;

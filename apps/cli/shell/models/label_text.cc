@@ -18,15 +18,15 @@ std::string labels_text(const std::vector<std::string>& labels) {
   for (std::size_t n = 0; n < std::min(labels.size(), kMost); ++n) {
     text += (n == 0 ? "" : ", ") + label_text(labels[n]);
   }
-  return labels.size() <= kMost ? text
-                                : say({"{} and {} more", "{} 외 {}개"}, text,
-                                      labels.size() - kMost);
+  return labels.size() <= kMost
+             ? text
+             : say("{} and {} more", text, labels.size() - kMost);
 }
 
 std::string accuracy_text(const Answers& answers) {
   const auto [low, high] = answers.interval();
-  return say({"{:.1f}% ({:.1f} to {:.1f})", "{:.1f}% ({:.1f}~{:.1f})"},
-             100 * answers.accuracy(), 100 * low, 100 * high);
+  return say("{:.1f}% ({:.1f} to {:.1f})", 100 * answers.accuracy(), 100 * low,
+             100 * high);
 }
 
 }  // namespace headwise::cli

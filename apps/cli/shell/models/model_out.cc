@@ -15,14 +15,14 @@ Outcome check_model_out(const ModelOut& out) {
   }
   if (folder->foreign) {
     return usage("--out",
-                 fmt::format("is {}, which holds {} (no file of a model)",
-                             out.folder, *folder->foreign),
+                 message("is {}, which holds {} (no file of a model)",
+                         out.folder, *folder->foreign),
                  "another folder, or --force to keep those files and write the "
                  "model next to them");
   }
   if (!out.replaces_models && folder->has_files) {
     return usage(
-        "--out", fmt::format("is {}, which holds an earlier model", out.folder),
+        "--out", message("is {}, which holds an earlier model", out.folder),
         out.resumable ? "another folder, --resume to continue that run, or "
                         "--force to replace it"
                       : "another folder, or --force to replace it");

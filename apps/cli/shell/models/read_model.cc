@@ -46,14 +46,13 @@ Status check_no_task(const std::string& folder, std::string_view option) {
     return ok();
   }
   const std::string run = shell_word(folder);
-  return Error{
-      ErrorCode::bad_data,
-      {.argument = fmt::format("{} {}", option, run),
-       .given = "holds a layer trained on generated sequences",
-       .expected = "a model of texts",
-       .hint = fmt::format("to see its heads: headwise explain --params {} "
-                           "--tokens {}/tokens.txt",
-                           run, run)}};
+  return Error{ErrorCode::bad_data,
+               {.argument = fmt::format("{} {}", option, run),
+                .given = "holds a layer trained on generated sequences",
+                .expected = "a model of texts",
+                .hint = message("to see its heads: headwise explain --params "
+                                "{} --tokens {}/tokens.txt",
+                                run, run)}};
 }
 
 }  // namespace
@@ -63,11 +62,11 @@ Status check_model_folder(const std::string& folder, std::string_view option) {
   if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
     return system_error(
         {.argument = fmt::format("{} {}", option, folder),
-         .hint = fmt::format(
-             "headwise downloads nothing: fetch the folder first, such as with "
-             "huggingface-cli download OWNER/NAME --local-dir {}, or with git "
-             "clone https://huggingface.co/OWNER/NAME",
-             shell_word(folder))},
+         .hint =
+             message("headwise downloads nothing: fetch the folder first, such "
+                     "as with huggingface-cli download OWNER/NAME --local-dir "
+                     "{}, or with git clone https://huggingface.co/OWNER/NAME",
+                     shell_word(folder))},
         ENOENT);
   }
   return check_no_task(folder, option);
@@ -118,9 +117,9 @@ Result<LabelProbe> read_probe(const std::string& folder,
     return Error{ErrorCode::bad_data,
                  {.argument = "--model " + model,
                   .given = "has no classifier",
-                  .hint = fmt::format("train one with: headwise train --model "
-                                      "{} --data examples.tsv --out DIR",
-                                      model)}};
+                  .hint = message("train one with: headwise train --model {} "
+                                  "--data examples.tsv --out DIR",
+                                  model)}};
   }
   return **std::move(probe);
 }

@@ -15,8 +15,8 @@ namespace {
 Error late(const char* function, std::chrono::milliseconds deadline) {
   return {ErrorCode::rank_failure,
           {.operation = function,
-           .given = "a rank did not answer within " +
-                    std::to_string(deadline.count()) + " ms"}};
+           .given = message("a rank did not answer within {} ms",
+                            deadline.count())}};
 }
 
 // As begin_mpi() was told, for MPI_Finalize().

@@ -63,12 +63,12 @@ Status see(std::string_view option, const std::string& folder,
     seen = is_seen(folder, file);
   }
   return seen ? ok()
-              : option_error(
-                    option,
-                    fmt::format("has its parts in {}, where this process does "
-                                "not see the files of rank 0",
-                                folder),
-                    "a folder that all processes share", ErrorCode::io_error);
+              : option_error(option,
+                             message("has its parts in {}, where this process "
+                                     "does not see the files of rank 0",
+                                     folder),
+                             "a folder that all processes share",
+                             ErrorCode::io_error);
 }
 
 }  // namespace

@@ -21,14 +21,13 @@ Status check_head_numbers(const ViewedLayer& layer) {
   for (std::size_t h = 0; h < heads; ++h) {
     const std::string name = "head_numbers[" + std::to_string(h) + "]";
     if (h > 0 && numbers[h] <= numbers[h - 1]) {
-      return value_error(kViewPage, name, std::to_string(numbers[h]),
-                         "more than " + std::to_string(numbers[h - 1]) +
-                             " (ascending numbers)");
-    }
-    if (numbers[h] >= layer.num_heads) {
       return value_error(
           kViewPage, name, std::to_string(numbers[h]),
-          "less than num_heads = " + std::to_string(layer.num_heads));
+          message("more than {} (ascending numbers)", numbers[h - 1]));
+    }
+    if (numbers[h] >= layer.num_heads) {
+      return value_error(kViewPage, name, std::to_string(numbers[h]),
+                         message("less than num_heads = {}", layer.num_heads));
     }
   }
   return ok();

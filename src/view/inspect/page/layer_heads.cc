@@ -102,11 +102,10 @@ Result<WholeHead> LayerHeads::whole(std::size_t h) const {
   return catching_out_of_memory([&]() -> Result<WholeHead> {
     const ShownLayer& layer = parts_->layer;
     if (!layer.maps()) {
-      return value_error("layer_heads", "layer",
-                         std::to_string(queries()) + " queries and " +
-                             std::to_string(keys()) + " keys",
-                         "at most " + std::to_string(kMostMapLength),
-                         ErrorCode::unsupported);
+      return argument_error(
+          "layer_heads", "layer",
+          message("is {} queries and {} keys", queries(), keys()),
+          message("at most {}", kMostMapLength), ErrorCode::unsupported);
     }
     const TensorView<const float, 2> weights = layer.weights(h);
     const auto [Lq, Lkv] = weights.extents();

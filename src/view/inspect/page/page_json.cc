@@ -91,7 +91,7 @@ Json page_json(const ViewPageSettings& settings) {
   return {{"format", "headwise.view"},
           {"version", 1},
           {"generator", std::string("headwise ") + version()},
-          {"lang", settings.language == Language::ko ? "ko" : "en"},
+          {"lang", settings.language.code()},
           {"title", settings.title},
           {"command", settings.command},
           {"model", settings.model},

@@ -40,7 +40,7 @@ Result<EncodedThroughLayers> encode_through_layers(
   if (encoded.any() && given.output_token >= tokens) {
     return value_error(
         kViewPage, "output_token", std::to_string(given.output_token),
-        "less than " + std::to_string(tokens), ErrorCode::out_of_range);
+        message("less than {}", tokens), ErrorCode::out_of_range);
   }
   return encoded;
 }

@@ -270,9 +270,9 @@ Status check_elements(std::string_view name, TensorView<const float, 4> x,
               std::to_string(first[1] + l) + ", " + std::to_string(h) + ", " +
               std::to_string(d) + "]",
           number_text(static_cast<double>(value)),
-          std::isfinite(value)
-              ? "at most " + number_text(largest) + ", which binary16 can hold"
-              : "a finite number",
+          std::isfinite(value) ? message("at most {}, which binary16 can hold",
+                                         number_text(largest))
+                               : "a finite number",
           ErrorCode::bad_data);
     }
   }

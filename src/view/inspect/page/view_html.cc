@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/json/json.h"
+#include "headwise/words/translation.h"
 #include "inspect/page/viewer_files.h"
 #include "inspect/pictures/base64.h"
 #include "inspect/pictures/svg_text.h"
@@ -61,6 +63,36 @@ std::string policy() {
          "form-action 'none'\">";
 }
 
+constexpr std::string_view kContext = "page";
+
+// What is shown until the script runs.
+std::string app() {
+  constexpr std::string_view kNeeded =
+      "This page needs JavaScript to draw the attention heads. Please allow "
+      "it.";
+  std::string html = R"(<div id="app"><noscript>)";
+  for (const Language& language : languages()) {
+    html += language == Language::en
+                ? std::string("<p>")
+                : "<p lang=\"" + std::string(language.code()) + "\">";
+    html.append(translated(language, kNeeded, kContext)).append("</p>");
+  }
+  return html + "</noscript></div>";
+}
+
+// {language: {English: translation}}
+std::string words_json() {
+  Json words = Json::object();
+  for (const Language& language : languages().subspan(1)) {
+    Json table = Json::object();
+    for (const auto& [english, text] : translations(language, kContext)) {
+      table[english] = text;
+    }
+    words[language.code()] = std::move(table);
+  }
+  return words.dump();
+}
+
 void add_blocks(std::span<const std::string_view> blocks, std::string& html) {
   for (std::size_t n = 0; n < blocks.size(); ++n) {
     html += (n == 0 ? "" : "\n");
@@ -81,6 +113,11 @@ void add_line(std::string_view line, const PageText& page, std::string& html) {
   } else if (line == "{{data}}") {
     html += R"(<script type="application/json" id="page">)" +
             script_json(page.json) + "</script>";
+  } else if (line == "{{app}}") {
+    html += app();
+  } else if (line == "{{words}}") {
+    html += R"(<script type="application/json" id="words">)" +
+            script_json(words_json()) + "</script>";
   } else if (line == "{{blocks}}") {
     add_blocks(page.blocks, html);
   } else if (line == "{{script}}") {

@@ -76,12 +76,11 @@ TensorView<const float, 2> head_of(TensorView<const float, 4> x,
 }
 
 Status check_sequence(std::size_t sequence, std::size_t batch) {
-  return sequence < batch
-             ? ok()
-             : Status(
-                   value_error(kViewPage, "sequence", std::to_string(sequence),
-                               "less than the batch's " + std::to_string(batch),
-                               ErrorCode::out_of_range));
+  return sequence < batch ? ok()
+                          : Status(value_error(
+                                kViewPage, "sequence", std::to_string(sequence),
+                                message("less than the batch's {}", batch),
+                                ErrorCode::out_of_range));
 }
 
 // Which pairs have weight in any head. Returns whether some have none.
@@ -131,11 +130,12 @@ Result<AttentionStatistics> statistics_of(
 
 Status check_supported(const AttentionSpec& spec, bool maps) {
   if (!maps && (spec.bias.given() || spec.additive())) {
-    return value_error(
-        kViewPage, spec.bias.given() ? "bias" : "score_weight", "given",
-        "none with more than " + std::to_string(kMostMapLength) +
-            " queries or keys, where the page computes the scores",
-        ErrorCode::unsupported);
+    return value_error(kViewPage, spec.bias.given() ? "bias" : "score_weight",
+                       "given",
+                       message("none with more than {} queries or keys, where "
+                               "the page computes the scores",
+                               kMostMapLength),
+                       ErrorCode::unsupported);
   }
   return ok();
 }
@@ -279,10 +279,11 @@ Result<ShownLayer> ShownLayer::of_weights(
     return Error{ErrorCode::unsupported,
                  {.operation = std::string(kViewPage),
                   .argument = "attn_weights",
-                  .given = "has " + std::to_string(Lq) +
-                           (Lq == 1 ? " query and " : " queries and ") +
-                           std::to_string(Lkv) + (Lkv == 1 ? " key" : " keys"),
-                  .expected = "at most " + std::to_string(kMostMapLength)}};
+                  .given = message(Lq == 1    ? "has {} query and {} keys"
+                                   : Lkv == 1 ? "has {} queries and {} key"
+                                              : "has {} queries and {} keys",
+                                   Lq, Lkv),
+                  .expected = message("at most {}", kMostMapLength)}};
   }
   HEADWISE_TRY(check_sequence(sequence, B));
   HEADWISE_ASSIGN(auto has_weight, Tensor<bool, 2>::create({Lq, Lkv}));

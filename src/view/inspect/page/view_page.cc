@@ -142,16 +142,16 @@ struct ViewPage::Parts {
       return ok();
     }
     const std::size_t documents = earlier.size();
-    const std::string fits =
+    const Message fits =
         documents == 0
-            ? std::to_string(layers.size()) +
-                  (layers.size() == 1 ? " layer fits" : " layers fit")
-            : std::to_string(documents) +
-                  (documents == 1 ? " document fits" : " documents fit");
-    return value_error(
+            ? message(layers.size() == 1 ? "{} layer fits" : "{} layers fit",
+                      layers.size())
+            : message(documents == 1 ? "{} document fits" : "{} documents fit",
+                      documents);
+    return argument_error(
         kViewPage, "page",
-        megabytes(bytes + more) + " with layer " + std::to_string(layer.number),
-        "at most " + megabytes(settings.most_bytes) + ": " + fits,
+        message("is {} with layer {}", megabytes(bytes + more), layer.number),
+        message("at most {}: {}", megabytes(settings.most_bytes), fits),
         ErrorCode::out_of_range);
   }
 

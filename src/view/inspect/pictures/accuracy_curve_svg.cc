@@ -54,12 +54,12 @@ std::string said_of(const std::string& name, const Points& points) {
 
 // For readers who cannot see the picture.
 std::string curve_description(const AccuracyCurve& given, const Points& series,
-                              const Points& random, const PictureWords& words) {
+                              const Points& random, const Words& words) {
   if (series.empty() && random.empty()) {
-    return std::string(words.no_points);
+    return words("no points");
   }
-  std::string text = std::string(words.accuracy) + ", " +
-                     std::string(words.heads_removed) + ".";
+  std::string text =
+      words("accuracy (%)") + ", " + words("heads removed") + ".";
   for (const auto& [name, points] : {std::pair(&given.series.name, &series),
                                      {&given.random.name, &random}}) {
     if (!points->empty()) {
@@ -146,7 +146,7 @@ class CurveDrawing {
  public:
   explicit CurveDrawing(const AccuracyCurve& given)
       : given_(given),
-        words_(words_of(given.language).pictures),
+        words_(given.language),
         series_(drawn_of(given.series)),
         random_(drawn_of(given.random)),
         x_(heads_axis(series_, random_)),
@@ -162,7 +162,7 @@ class CurveDrawing {
     axes();
     if (series_.empty() && random_.empty()) {
       svg_.text(plot_.x + plot_.width / 2, plot_.y + plot_.height / 2,
-                words_.no_points, R"(text-anchor="middle")");
+                words_("no points"), R"(text-anchor="middle")");
       return std::move(svg_).finish();
     }
     band();
@@ -221,8 +221,9 @@ class CurveDrawing {
     svg_.markup("<path d=\"M" + pair_text(plot_.x, plot_.y) + "v" +
                 svg_number(plot_.height) + "h" + svg_number(plot_.width) +
                 "\" fill=\"none\" stroke=\"#444\"/>\n");
-    svg_.text(kCurveMargin, plot_.y - 10, words_.accuracy, R"(fill="#333")");
-    svg_.text(plot_.x + plot_.width / 2, bottom + 38, words_.heads_removed,
+    svg_.text(kCurveMargin, plot_.y - 10, words_("accuracy (%)"),
+              R"(fill="#333")");
+    svg_.text(plot_.x + plot_.width / 2, bottom + 38, words_("heads removed"),
               R"(text-anchor="middle" fill="#333")");
   }
 
@@ -275,7 +276,7 @@ class CurveDrawing {
                   svg_number(y_of(point.accuracy)) +
                   R"(" r="3.5" stroke="#ffffff" fill=")" + std::string(colour) +
                   "\"><title>" +
-                  svg_text(std::string(words_.heads_removed) + " " +
+                  svg_text(words_("heads removed") + " " +
                            std::to_string(point.heads_removed) + ": " +
                            said_of(point)) +
                   "</title></circle>\n");
@@ -301,7 +302,7 @@ class CurveDrawing {
   }
 
   const AccuracyCurve& given_;
-  const PictureWords& words_;
+  Words words_;
   Points series_;
   Points random_;
   CurveAxis x_;

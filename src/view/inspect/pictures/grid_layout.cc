@@ -80,23 +80,24 @@ double map_side(std::size_t cells, double cell) {
 
 // The width of the widest name above a thumbnail.
 double name_width(const HeadsGridPicture& picture, const GridLayout& layout) {
-  const PictureWords& words = words_of(picture.language).pictures;
+  const Words words(picture.language);
   double longest = 0;
   for (const GridHead& head : picture.heads) {
     const std::string number = std::to_string(head.head);
     const std::string name =
-        layout.by_layer ? words.head(number)
-                        : words.layer_head(std::to_string(head.layer), number);
+        layout.by_layer
+            ? words("head {0}", number)
+            : words("layer {0}, head {1}", std::to_string(head.layer), number);
     longest = std::max(longest, text_columns(name));
   }
   return longest * kNameCharacter;
 }
 
 double layers_width(const HeadsGridPicture& picture, const GridLayout& layout) {
-  const PictureWords& words = words_of(picture.language).pictures;
+  const Words words(picture.language);
   double longest = 0;
   for (const std::size_t layer : layout.layers) {
-    const std::string name = words.layer(std::to_string(layer));
+    const std::string name = words("layer {0}", std::to_string(layer));
     longest = std::max(longest, text_columns(name));
   }
   return longest * kNameCharacter;

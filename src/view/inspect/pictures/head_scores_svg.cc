@@ -98,27 +98,29 @@ Summary summarize(const HeadScores& given) {
   return summary;
 }
 
-std::string name_of(const HeadId& head, const PictureWords& words) {
-  return words.layer_head(std::to_string(head.layer),
-                          std::to_string(head.head));
+std::string name_of(const HeadId& head, const Words& words) {
+  return words("layer {0}, head {1}", std::to_string(head.layer),
+               std::to_string(head.head));
 }
 
 // "0.120 (layer 3, head 5)"
-std::string text_of(const Extreme& extreme, const PictureWords& words) {
+std::string text_of(const Extreme& extreme, const Words& words) {
   return digits_of(extreme.value) + " (" + name_of(extreme.head, words) + ")";
 }
 
 // For readers who cannot see the picture.
 std::string scores_description(const HeadScores& given, const Summary& summary,
-                               const PictureWords& words) {
+                               const Words& words) {
   if (!summary.least) {
-    return std::string(words.no_head_has_value);
+    return words("no head has a value");
   }
-  std::string text = words.head_scores(
+  std::string text = words(
+      "Heads with a value: {0}. Layers: {1}. Smallest: {2}. Largest: {3}.",
       std::to_string(summary.numbers), std::to_string(given.scores.size()),
       text_of(*summary.least, words), text_of(*summary.largest, words));
-  for (const auto& [count, word] : {std::pair(summary.pruned, words.pruned),
-                                    {summary.removed, words.removed}}) {
+  for (const auto& [count, word] :
+       {std::pair(summary.pruned, words("pruned")),
+        {summary.removed, words.in("head", "removed")}}) {
     if (count != 0) {
       text += " " + std::string(word) + ": " + std::to_string(count) + ".";
     }
@@ -151,10 +153,8 @@ struct ScoresLayout {
 ScoresLayout lay_out_scores(const HeadScores& given, const Summary& summary) {
   double names = 0;
   for (std::size_t layer = 0; layer < given.scores.size(); ++layer) {
-    names = std::max(
-        names,
-        text_columns(
-            words_of(given.language).pictures.layer(std::to_string(layer))));
+    names = std::max(names, text_columns(Words(given.language)(
+                                "layer {0}", std::to_string(layer))));
   }
   ScoresLayout layout{};
   layout.left = kScoresMargin + names * kScoresCharacter + 12;
@@ -177,7 +177,7 @@ class ScoresDrawing {
  public:
   explicit ScoresDrawing(const HeadScores& given)
       : given_(given),
-        words_(words_of(given.language).pictures),
+        words_(given.language),
         summary_(summarize(given)),
         layout_(lay_out_scores(given, summary_)),
         svg_(layout_.width, layout_.height, scores_heading(given), "pruned",
@@ -207,12 +207,13 @@ class ScoresDrawing {
     for (std::size_t head = 0; head < summary_.heads; ++head) {
       const Box box = box_of({0, head});
       svg_.text(box.x + kCellWidth / 2, layout_.top - 7,
-                words_.head(std::to_string(head)),
+                words_("head {0}", std::to_string(head)),
                 R"(font-weight="bold" text-anchor="middle")");
     }
     for (std::size_t layer = 0; layer < given_.scores.size(); ++layer) {
       svg_.text(kScoresMargin, box_of({layer, 0}).y + kCellHeight / 2 + 4,
-                words_.layer(std::to_string(layer)), R"(font-weight="bold")");
+                words_("layer {0}", std::to_string(layer)),
+                R"(font-weight="bold")");
     }
   }
 
@@ -230,8 +231,7 @@ class ScoresDrawing {
     const double score = given_.scores[head.layer][head.head];
     const std::string name = name_of(head, words_);
     if (std::isnan(score)) {
-      svg_.rectangle(box, "url(#pruned)",
-                     name + ": " + std::string(words_.pruned));
+      svg_.rectangle(box, "url(#pruned)", name + ": " + words_("pruned"));
       svg_.frame(box);
       return;
     }
@@ -241,7 +241,7 @@ class ScoresDrawing {
     svg_.rectangle(
         box, colour_text(ground),
         name + ": " + digits +
-            (removed ? "; " + std::string(words_.removed) : std::string()));
+            (removed ? "; " + words_.in("head", "removed") : std::string()));
     // The rectangle beneath has the tooltip. There is space for a cross above.
     svg_.text(box.x + kCellWidth / 2,
               box.y + kCellHeight / 2 + (removed ? 7 : 4), digits,
@@ -276,7 +276,7 @@ class ScoresDrawing {
   void legend() {
     const double y = layout_.height - kScoresMargin - kScoresLegend + 16;
     if (!summary_.least) {
-      svg_.text(kScoresMargin, y + 11, words_.no_head_has_value);
+      svg_.text(kScoresMargin, y + 11, words_("no head has a value"));
     } else {
       constexpr int kParts = 50;
       constexpr double kEnd = kScoresMargin + kParts * kRampPart;
@@ -284,7 +284,9 @@ class ScoresDrawing {
       svg_.text(kScoresMargin, y + 27, digits_of(summary_.least->value));
       svg_.text(kEnd, y + 27, digits_of(summary_.largest->value),
                 R"(text-anchor="end")");
-      svg_.text(kEnd + 24, y + 11, words_.linear_scale, R"(fill="#555")");
+      svg_.text(kEnd + 24, y + 11,
+                words_("linear from the smallest to the largest value"),
+                R"(fill="#555")");
     }
     keys(y + 40);
   }
@@ -299,16 +301,16 @@ class ScoresDrawing {
     if (summary_.pruned != 0) {
       svg_.rectangle({x, y, kWidth, 18}, "url(#pruned)");
       svg_.frame({x, y, kWidth, 18});
-      word(words_.pruned);
+      word(words_("pruned"));
     }
     if (summary_.removed != 0) {
       removed_mark({x, y, kWidth, 18});
-      word(words_.removed);
+      word(words_.in("head", "removed"));
     }
   }
 
   const HeadScores& given_;
-  const PictureWords& words_;
+  Words words_;
   Summary summary_;
   ScoresLayout layout_;
   SvgWriter svg_;

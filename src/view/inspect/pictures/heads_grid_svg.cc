@@ -85,7 +85,7 @@ class GridDrawing {
   explicit GridDrawing(const HeadsGridPicture& given)
       : given_(given),
         layout_(lay_out_grid(given)),
-        words_(words_of(given.language).pictures),
+        words_(given.language),
         svg_(grid_width(given, layout_), grid_height(given, layout_),
              grid_heading(given), "pruned"),
         left_(kGridMargin + layout_.left),
@@ -108,21 +108,23 @@ class GridDrawing {
   void names_of_lines_and_columns() {
     for (std::size_t column = 0; column < layout_.heads.size(); ++column) {
       svg_.text(left_ + static_cast<double>(column) * layout_.column_width,
-                top_ - 7, words_.head(std::to_string(layout_.heads[column])),
+                top_ - 7,
+                words_("head {0}", std::to_string(layout_.heads[column])),
                 R"(font-weight="bold")");
     }
     for (std::size_t line = 0; line < layout_.layers.size(); ++line) {
       svg_.text(kGridMargin,
                 top_ + static_cast<double>(line) * layout_.line_height +
                     layout_.map_height / 2 + 4,
-                words_.layer(std::to_string(layout_.layers[line])),
+                words_("layer {0}", std::to_string(layout_.layers[line])),
                 R"(font-weight="bold")");
     }
   }
 
   Status thumbnail(const GridHead& head, double x, double y) {
-    const std::string name = words_.layer_head(std::to_string(head.layer),
-                                               std::to_string(head.head));
+    const std::string name =
+        words_("layer {0}, head {1}", std::to_string(head.layer),
+               std::to_string(head.head));
     if (!layout_.by_layer) {
       svg_.text(x, y + 9, name, R"(font-weight="bold")");
     }
@@ -143,8 +145,7 @@ class GridDrawing {
 
   Status pruned(const GridHead& head, const std::string& name,
                 const Box& whole) {
-    svg_.rectangle(whole, "url(#pruned)",
-                   tip(name, head, std::string(words_.pruned)));
+    svg_.rectangle(whole, "url(#pruned)", tip(name, head, words_("pruned")));
     svg_.frame(whole);
     return ok();
   }
@@ -163,8 +164,7 @@ class GridDrawing {
                   cell_width * static_cast<double>(image.columns),
                   cell_height * static_cast<double>(image.rows)};
     svg_.image(box, uri,
-               tip(name, head,
-                   std::string(words_.largest) + " " + svg_number(largest)));
+               tip(name, head, words_("largest") + " " + svg_number(largest)));
     svg_.frame(box);
     return ok();
   }
@@ -178,9 +178,13 @@ class GridDrawing {
     } else {
       draw_weight_ramp(svg_, kGridMargin, y, 1);
     }
-    svg_.text(kEnd + 24, y + 11, words_.weight_axes);
+    svg_.text(kEnd + 24, y + 11,
+              words_("attention weight; rows are queries, columns are keys"));
     svg_.text(kEnd + 24, y + 27,
-              given_.fit ? words_.own_root_scale : words_.root_scale,
+              given_.fit
+                  ? words_("scaled per head; colour follows the square root of "
+                           "the weight")
+                  : words_("colour follows the square root of the weight"),
               R"(fill="#555")");
     keys(y + 42);
   }
@@ -194,18 +198,18 @@ class GridDrawing {
       svg_.text(kGridMargin + std::sqrt(share) * kWeightRampWidth, y + 27,
                 words, share > 0 ? R"(text-anchor="middle")" : "");
     }
-    svg_.text(kGridMargin + kWeightRampWidth, y + 27, words_.largest,
+    svg_.text(kGridMargin + kWeightRampWidth, y + 27, words_("largest"),
               R"(text-anchor="end")");
   }
 
   void keys(double y) {
     double x = kGridMargin;
     if (std::ranges::any_of(given_.heads, has_masked)) {
-      key(x, y, colour_text(kMaskedColour), words_.masked);
+      key(x, y, colour_text(kMaskedColour), words_("masked"));
       x += 100;
     }
     if (std::ranges::any_of(given_.heads, &GridHead::pruned)) {
-      key(x, y, "url(#pruned)", words_.pruned);
+      key(x, y, "url(#pruned)", words_("pruned"));
     }
   }
 
@@ -217,7 +221,7 @@ class GridDrawing {
 
   const HeadsGridPicture& given_;
   GridLayout layout_;
-  const PictureWords& words_;
+  Words words_;
   SvgWriter svg_;
   double left_;  // of the first thumbnail
   double top_;
@@ -233,10 +237,10 @@ Status check_grid(const HeadsGridPicture& picture) {
     const bool fits = rows > 0 && columns > 0 && rows <= kLargestMap &&
                       columns <= kLargestMap;
     if (!head.pruned && !fits) {
-      return value_error("heads_grid_svg",
-                         "heads[" + std::to_string(n) + "].map",
-                         std::to_string(rows) + " x " + std::to_string(columns),
-                         "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
+      return argument_error("heads_grid_svg",
+                            "heads[" + std::to_string(n) + "].map",
+                            message("is {} x {}", rows, columns),
+                            "1 x 1 to 64 x 64 cells", ErrorCode::out_of_range);
     }
   }
   return ok();

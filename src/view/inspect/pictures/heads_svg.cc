@@ -150,7 +150,7 @@ class HeadsDrawing {
   explicit HeadsDrawing(const HeadsPicture& given)
       : given_(given),
         layout_(lay_out_heads(given)),
-        words_(words_of(given.language).pictures),
+        words_(given.language),
         end_(given.fit ? largest_weight(given.attn_weights) : 1),
         any_masked_(any_masked(given.allowed)),
         svg_(heads_width(given, layout_), heads_height(given, layout_),
@@ -175,12 +175,12 @@ class HeadsDrawing {
     const Box map{x + layout_.left, y + layout_.top, layout_.map_width,
                   layout_.map_height};
     svg_.text(map.x, y + 12, name_of(h), "font-weight=\"bold\"");
-    svg_.text(map.x, y + 12 + kHeadsAxisName, std::string(words_.key) + " →",
+    svg_.text(map.x, y + 12 + kHeadsAxisName, words_("key") + " →",
               "fill=\"#555\"");
     labels(map);
     const double axis = x + 10;
     const double middle = map.y + map.height / 2;
-    svg_.text(axis, middle, "← " + std::string(words_.query),
+    svg_.text(axis, middle, "← " + words_("query"),
               R"(fill="#555" text-anchor="middle" transform="rotate(-90 )" +
                   svg_number(axis) + " " + svg_number(middle) + ")\"");
     if (layout_.images) {
@@ -193,7 +193,7 @@ class HeadsDrawing {
   }
 
   std::string name_of(std::size_t h) const {
-    return words_.head(std::to_string(given_.first_head + h));
+    return words_("head {0}", std::to_string(given_.first_head + h));
   }
 
   void labels(const Box& map) {
@@ -234,13 +234,12 @@ class HeadsDrawing {
     const Rgb colour = std::isnan(weight)
                            ? kNoNumberColour
                            : heat_colour(weight_share(weight, end_));
-    svg_.rectangle(
-        {map.x + static_cast<double>(j) * layout_.cell_width,
-         map.y + static_cast<double>(i) * layout_.cell_height,
-         layout_.cell_width, layout_.cell_height},
-        hidden ? "url(#masked)" : colour_text(colour),
-        given_.query_labels[i] + " → " + given_.key_labels[j] + ": " +
-            (hidden ? std::string(words_.masked) : svg_number(weight)));
+    svg_.rectangle({map.x + static_cast<double>(j) * layout_.cell_width,
+                    map.y + static_cast<double>(i) * layout_.cell_height,
+                    layout_.cell_width, layout_.cell_height},
+                   hidden ? "url(#masked)" : colour_text(colour),
+                   given_.query_labels[i] + " → " + given_.key_labels[j] +
+                       ": " + (hidden ? words_("masked") : svg_number(weight)));
   }
 
   Status image(std::size_t h, const Box& map) {
@@ -278,17 +277,17 @@ class HeadsDrawing {
                      lines(given_, layout_) * (layout_.height + kHeadsGap) + 8;
     draw_weight_ramp(svg_, kHeadsMargin, y, end_);
     constexpr double kEnd = kHeadsMargin + kWeightRampWidth;
-    svg_.text((kHeadsMargin + kEnd) / 2, y + 44, words_.attention_weight,
+    svg_.text((kHeadsMargin + kEnd) / 2, y + 44, words_("attention weight"),
               "text-anchor=\"middle\"");
     if (any_masked_) {
       svg_.rectangle({kEnd + 40, y, 14, 14}, "url(#masked)");
-      svg_.text(kEnd + 60, y + 12, words_.masked);
+      svg_.text(kEnd + 60, y + 12, words_("masked"));
     }
   }
 
   const HeadsPicture& given_;
   HeadsLayout layout_;
-  const PictureWords& words_;
+  Words words_;
   double end_;  // of the colours
   bool any_masked_;
   SvgWriter svg_;
@@ -307,14 +306,14 @@ Status check_heads(const HeadsPicture& picture) {
   HEADWISE_TRY(check_zoom("heads_svg", picture.zoom));
   const auto cells = checked_product({{H, Lq, Lkv}});
   if (!cells || *cells > kLargestPicture) {
-    return value_error("heads_svg", "H * Lq * Lkv",
-                       cells ? std::to_string(*cells) : "beyond 64 bits",
-                       "at most " + std::to_string(kLargestPicture) + " cells",
-                       ErrorCode::out_of_range);
+    return argument_error(
+        "heads_svg", "H * Lq * Lkv",
+        cells ? message("is {}", *cells) : Message("is beyond 64 bits"),
+        message("at most {} cells", kLargestPicture), ErrorCode::out_of_range);
   }
   if (H > kMostPictureHeads) {
     return value_error("heads_svg", "H", std::to_string(H),
-                       "at most " + std::to_string(kMostPictureHeads),
+                       message("at most {}", kMostPictureHeads),
                        ErrorCode::out_of_range);
   }
   return ok();

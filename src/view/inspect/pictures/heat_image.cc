@@ -73,13 +73,13 @@ std::vector<png_byte> magnified(const HeatImage& image, const CellPixels& cell,
 }
 
 Error png_error(std::string_view operation, const HeatImage& image,
-                const std::string& reason) {
+                const Message& reason) {
   return {ErrorCode::unsupported,
-          ErrorDetails{.operation = std::string(operation),
-                       .argument = "image",
-                       .given = "of " + std::to_string(image.rows) + " x " +
-                                std::to_string(image.columns) +
-                                " cells cannot be written as PNG: " + reason}};
+          ErrorDetails{
+              .operation = std::string(operation),
+              .argument = "image",
+              .given = message("of {} x {} cells cannot be written as PNG: {}",
+                               image.rows, image.columns, reason)}};
 }
 
 }  // namespace

@@ -50,11 +50,11 @@ std::string FormulaParts::projected(std::string_view input,
 
 std::string FormulaParts::hidden() const {
   if (!pass_.hidden) {
-    return "hidden = " + std::string(words_.layer_input);
+    return "hidden = " + say("input of this layer");
   }
   if (pass_.hidden->layer != 0) {
     return "hidden = " +
-           words_.layer_output(std::to_string(pass_.hidden->layer - 1));
+           say("output of layer {0}", std::to_string(pass_.hidden->layer - 1));
   }
   return at("hidden", "t,:") + " = LayerNorm(word[" + at("id", "t") +
          ",:] + position[t,:]" +

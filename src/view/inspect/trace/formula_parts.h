@@ -15,10 +15,11 @@ namespace headwise::inline HEADWISE_ABI {
 class FormulaParts {
  public:
   explicit FormulaParts(const StepContext& pass)
-      : pass_(pass), words_(words_of(pass.language).formulas) {}
+      : say(pass.language), pass_(pass) {}
 
   const StepContext& pass() const { return pass_; }
-  const FormulaWords& words() const { return words_; }
+
+  const Words say;  // the words of formulas
 
   // "scores[b,h,i,j]"; without "b," if there is no batch axis.
   std::string at(std::string_view tensor, std::string_view indices) const;
@@ -83,7 +84,6 @@ class FormulaParts {
 
  private:
   const StepContext& pass_;
-  const FormulaWords& words_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

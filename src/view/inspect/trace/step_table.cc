@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "headwise/words/translation.h"
 #include "inspect/trace/formula_parts.h"
 #include "steps/mask_words.h"
 
@@ -15,7 +16,7 @@ using Text = std::string;
 
 struct Step {
   std::string_view name;
-  Word StepWords::*operation;
+  std::string_view operation;
   Text (*formula)(const Parts& parts);  // null: the next one
   std::string_view of_batch = {};       // does not depend on the pass
 };
@@ -92,133 +93,139 @@ Text output(const Parts& of) {
 // has those of unusual ones.
 constexpr std::array kSteps = {
     // Tokens.
-    Step{"lengths", &StepWords::lengths,
+    Step{"lengths", "count the tokens of each sequence",
          [](const Parts& of) {
-           return "lengths[b] = " + text(of.words().token_count);
+           return "lengths[b] = " + of.say("number of tokens in sequence b");
          }},
-    Step{"padded", &StepWords::padded, nullptr,
+    Step{"padded", "pad every sequence to the length of the longest", nullptr,
          "padded[b,t] = tokens[b][t] if t < lengths[b] else pad_id"},
-    Step{"embedded", &StepWords::embedded,
+    Step{"embedded", "look up the embedding of each token",
          [](const Parts& of) {
            return of.at("embedded", "t,:") + " = embedding.weight[" +
                   of.at(of.first_of({"new_token"}, "padded"), "t") + ",:]";
          }},
-    Step{"lengths_kv", &StepWords::lengths_kv,
+    Step{"lengths_kv", "count the tokens of each source sequence",
          [](const Parts& of) {
-           return "lengths_kv[b] = " + text(of.words().source_token_count);
+           return "lengths_kv[b] = " +
+                  of.say("number of tokens in source sequence b");
          }},
-    Step{"padded_kv", &StepWords::padded_kv, nullptr,
+    Step{"padded_kv", "pad every source sequence to the length of the longest",
+         nullptr,
          "padded_kv[b,t] = source[b][t] if t < lengths_kv[b] else pad_id"},
-    Step{"embedded_kv", &StepWords::embedded_kv, nullptr,
+    Step{"embedded_kv", "look up the embedding of each source token", nullptr,
          "embedded_kv[b,t,:] = embedding.weight[padded_kv[b,t],:]"},
 
     // Given vectors.
-    Step{"hidden", &StepWords::hidden,
+    Step{"hidden", "the hidden states that enter this layer",
          [](const Parts& of) { return of.hidden(); }},
-    Step{"query", &StepWords::query,
-         [](const Parts& of) { return "query: " + text(of.words().given); }},
-    Step{"key", &StepWords::key,
-         [](const Parts& of) { return "key: " + text(of.words().given); }},
-    Step{"value", &StepWords::value,
-         [](const Parts& of) { return "value: " + text(of.words().given); }},
+    Step{"query", "the vectors that become queries",
+         [](const Parts& of) { return "query: " + of.say("given"); }},
+    Step{"key", "the vectors that become keys",
+         [](const Parts& of) { return "key: " + of.say("given"); }},
+    Step{"value", "the vectors that become values",
+         [](const Parts& of) { return "value: " + of.say("given"); }},
 
     // Projections and heads.
-    Step{"q", &StepWords::q,
+    Step{"q", "project to queries: what each token looks for",
          [](const Parts& of) {
            return "q = " +
                   of.projected(
                       of.first_of({"query", "hidden", "embedded"}, "query"),
                       "q", of.pass().q_bias);
          }},
-    Step{"k", &StepWords::k,
+    Step{"k", "project to keys: what each token offers to be matched on",
          [](const Parts& of) {
            return "k = " +
                   of.projected(of.kv_input("key"), "k", of.pass().k_bias);
          }},
-    Step{"v", &StepWords::v, value_projection},
-    Step{"q_split", &StepWords::q_split, nullptr,
+    Step{"v", "project to values: what each token passes on", value_projection},
+    Step{"q_split", "split the queries into heads (a view, no copy)", nullptr,
          "q_split[b,i,h,d] = q[b,i,h*D+d]"},
-    Step{"k_split", &StepWords::k_split, nullptr,
+    Step{"k_split", "split the keys into heads (a view, no copy)", nullptr,
          "k_split[b,j,h,d] = k[b,j,h*D+d]"},
-    Step{"v_split", &StepWords::v_split, nullptr,
+    Step{"v_split", "split the values into heads (a view, no copy)", nullptr,
          "v_split[b,j,h,d] = v[b,j,h*Dv+d]"},
-    Step{"q_heads", &StepWords::q_heads, nullptr,
+    Step{"q_heads", "transpose the queries: heads before tokens", nullptr,
          "q_heads[b,h,i,d] = q_split[b,i,h,d]"},
-    Step{"k_heads", &StepWords::k_heads, nullptr,
+    Step{"k_heads", "transpose the keys: heads before tokens", nullptr,
          "k_heads[b,h,j,d] = k_split[b,j,h,d]"},
-    Step{"v_heads", &StepWords::v_heads, nullptr,
+    Step{"v_heads", "transpose the values: heads before tokens", nullptr,
          "v_heads[b,h,j,d] = v_split[b,j,h,d]"},
 
     // Norms of queries and keys.
-    Step{"q_normed", &StepWords::q_normed,
+    Step{"q_normed", "normalise the features of the queries and scale them",
          [](const Parts& of) { return normed(of, 'q', "i"); }},
-    Step{"k_normed", &StepWords::k_normed,
+    Step{"k_normed", "normalise the keys in the same way",
          [](const Parts& of) { return normed(of, 'k', "j"); }},
 
     // Rotary positions.
-    Step{"q_rotated", &StepWords::q_rotated,
+    Step{"q_rotated",
+         "rotate each pair of features of the queries by an angle that grows "
+         "with the position",
          [](const Parts& of) {
            return rotated(of, "q_rotated", of.queries_before_rotation(), "i");
          }},
-    Step{"k_rotated", &StepWords::k_rotated,
+    Step{"k_rotated", "rotate the keys in the same way",
          [](const Parts& of) {
            return rotated(of, "k_rotated", of.keys_before_rotation(), "j");
          }},
 
     // A decode step: the cache of the tokens before.
-    Step{"new_token", &StepWords::new_token, nullptr,
+    Step{"new_token", "the new token, the last of the sequence", nullptr,
          "new_token[b,0] = tokens[b][lengths[b] - 1]"},
-    Step{"cached_keys", &StepWords::cached_keys,
+    Step{"cached_keys", "the keys of the tokens before, from the cache",
          [](const Parts& of) {
-           return "cached_keys: " + text(of.words().in_cache);
+           return "cached_keys: " + of.say("in the cache before this step");
          }},
-    Step{"keys", &StepWords::keys,
+    Step{"keys", "append the key of the new token to the cache",
          [](const Parts& of) {
            return appended(of, "keys", "cached_keys", of.new_keys());
          }},
-    Step{"cached_values", &StepWords::cached_values,
+    Step{"cached_values", "the values of the tokens before, from the cache",
          [](const Parts& of) {
-           return "cached_values: " + text(of.words().in_cache);
+           return "cached_values: " + of.say("in the cache before this step");
          }},
-    Step{"values", &StepWords::values,
+    Step{"values", "append the value of the new token to the cache",
          [](const Parts& of) {
            return appended(of, "values", "cached_values", "v_heads");
          }},
 
     // Added keys.
-    Step{"bias_k", &StepWords::bias_k,
-         [](const Parts& of) { return "bias_k: " + text(of.words().given); }},
-    Step{"bias_v", &StepWords::bias_v,
-         [](const Parts& of) { return "bias_v: " + text(of.words().given); }},
-    Step{"k_added", &StepWords::k_added,
+    Step{"bias_k", "one learned key per head, the same in every sequence",
+         [](const Parts& of) { return "bias_k: " + of.say("given"); }},
+    Step{"bias_v", "the value of that key",
+         [](const Parts& of) { return "bias_v: " + of.say("given"); }},
+    Step{"k_added", "append the added keys, which every query sees",
          [](const Parts& of) {
            return with_added(of, "k_added", of.keys_of_tokens(), "bias_k");
          }},
-    Step{"v_added", &StepWords::v_added,
+    Step{"v_added", "append the values of the added keys",
          [](const Parts& of) {
            return with_added(of, "v_added", of.values_of_tokens(), "bias_v");
          }},
 
     // Scores.
-    Step{"scores", &StepWords::scores, scores},
-    Step{"capped_scores", &StepWords::capped_scores,
+    Step{"scores", "compare every query with every key, scaled", scores},
+    Step{"capped_scores",
+         "softcap: keep every score between -softcap and softcap",
          [](const Parts& of) {
            return "capped_scores = softcap * tanh(" +
                   text(of.scores_before("capped_scores")) + " / softcap)";
          }},
-    Step{"biased_scores", &StepWords::biased_scores,
+    Step{"biased_scores", "add the bias; -inf masks a pair",
          [](const Parts& of) {
            return "biased_scores = " + text(of.scores_before("biased_scores")) +
                   " + bias" + text(of.of_tokens_only());
          }},
-    Step{"t5_scores", &StepWords::t5_scores,
+    Step{"t5_scores",
+         "T5: add the number of the bucket that the key's distance falls into",
          [](const Parts& of) {
            return of.at("t5_scores", "h,i,j") + " = " +
                   of.at(of.scores_before("t5_scores"), "h,i,j") +
                   " + t5_bias[bucket(j - i - query_start),h]" +
                   text(of.of_tokens_only());
          }},
-    Step{"alibi_scores", &StepWords::alibi_scores,
+    Step{"alibi_scores", "ALiBi: lower the score of a key by its distance",
          [](const Parts& of) {
            return of.at("alibi_scores", "h,i,j") + " = " +
                   of.at(of.scores_before("alibi_scores"), "h,i,j") +
@@ -227,10 +234,11 @@ constexpr std::array kSteps = {
          }},
 
     // Masks; those of each rule come before them (steps/mask_words.h).
-    Step{
-        "mask", &StepWords::mask,
-        [](const Parts& of) { return "mask = " + text(of.words().all_masks); }},
-    Step{"masked_scores", &StepWords::masked_scores,
+    Step{"mask", "combine the masks: True where all of them are True",
+         [](const Parts& of) {
+           return "mask = " + of.say("AND of all masks above");
+         }},
+    Step{"masked_scores", "set masked scores to -inf",
          [](const Parts& of) {
            return "masked_scores = " + text(of.scores_before("masked_scores")) +
                   " if " + text(of.mask()) + " else -inf" +
@@ -238,29 +246,31 @@ constexpr std::array kSteps = {
          }},
 
     // Weights and output.
-    Step{"sinks", &StepWords::sinks,
-         [](const Parts& of) { return "sinks: " + text(of.words().given); }},
-    Step{"attn_weights", &StepWords::attn_weights, weights},
-    Step{"dropped_weights", &StepWords::dropped_weights,
+    Step{"sinks", "sinks: one more score per head, with no value",
+         [](const Parts& of) { return "sinks: " + of.say("given"); }},
+    Step{"attn_weights", "softmax: turn each row into weights that sum to 1",
+         weights},
+    Step{"dropped_weights",
+         "dropout: set some weights to 0 and scale up the rest",
          [](const Parts& of) {
            return "dropped_weights = " +
-                  of.words().if_kept("attn_weights / (1 - p)");
+                  of.say("{0} if kept else 0", "attn_weights / (1 - p)");
          }},
-    Step{"context", &StepWords::context,
+    Step{"context", "sum the values, weighted by the attention weights",
          [](const Parts& of) {
            return of.at("context", "h,i,d") + " = sum_j " +
                   of.at(of.first_of({"dropped_weights"}, "attn_weights"),
                         "h,i,j") +
                   " * " + of.at_kv_head(of.values(), "d");
          }},
-    Step{"gated", &StepWords::gated, nullptr,
+    Step{"gated", "scale each head by its gate; 0 turns it off", nullptr,
          "gated[b,h,i,d] = head_gates[h] * context[b,h,i,d]"},
-    Step{"merged", &StepWords::merged,
+    Step{"merged", "concatenate the heads (a view, no copy)",
          [](const Parts& of) {
            return of.at("merged", "i,h*Dv+d") + " = " +
                   of.at(of.first_of({"gated"}, "context"), "h,i,d");
          }},
-    Step{"output", &StepWords::output, output},
+    Step{"output", "project to the output", output},
 };
 
 const Step* find(std::string_view name) {
@@ -289,24 +299,18 @@ std::vector<std::string_view> all_names() {
   return names;
 }
 
-std::string_view mask_formula(const internal::MaskWords& mask,
-                              Language language) {
-  return language == Language::ko && !mask.formula_ko.empty() ? mask.formula_ko
-                                                              : mask.formula;
-}
-
-Word StepWords::*operation_of(const Step& step, const StepContext& pass) {
+std::string_view operation_of(const Step& step, const StepContext& pass) {
   if (step.name == "scores" && pass.additive) {
-    return &StepWords::additive_scores;
+    return "compare every query with every key through a hidden layer";
   }
   if (step.name == "v" && !pass.value_proj) {
-    return &StepWords::v_not_projected;
+    return "no value projection: the values are used as given";
   }
   if (step.name == "output" && !pass.out_proj) {
-    return &StepWords::output_not_projected;
+    return "no output projection: the merged heads are the output";
   }
   if (step.name == "attn_weights" && FormulaParts(pass).has("sinks")) {
-    return &StepWords::attn_weights_with_sinks;
+    return "softmax over the scores and the sink, whose weight is left out";
   }
   return step.operation;
 }
@@ -321,18 +325,16 @@ std::span<const std::string_view> step_names() {
 std::string_view step_operation(std::string_view name,
                                 const StepContext& pass) {
   if (const auto* mask = find_mask(name)) {
-    return pass.language == Language::ko ? mask->operation_ko
-                                         : mask->operation_en;
+    return translated(pass.language, mask->operation);
   }
   const Step* const step = find(name);
-  return step == nullptr
-             ? std::string_view()
-             : words_of(pass.language).steps.*operation_of(*step, pass);
+  return step == nullptr ? std::string_view()
+                         : translated(pass.language, operation_of(*step, pass));
 }
 
 std::string step_formula(std::string_view name, const StepContext& pass) {
   if (const auto* mask = find_mask(name)) {
-    const std::string_view formula = mask_formula(*mask, pass.language);
+    const std::string_view formula = translated(pass.language, mask->formula);
     return FormulaParts(pass).of_batch(
         std::string(name).append(formula.substr(mask->name.size())));
   }

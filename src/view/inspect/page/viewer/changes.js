@@ -61,8 +61,8 @@
 
   function table() {
     const {t} = headwise;
-    return headwise.tables.table(t('changes.title'),
-        [t('tables.head'), t('changes.other'), t('changes.match'), t('changes.similarity'),
+    return headwise.tables.table(t('Heads by how much they changed'),
+        [t('head'), t('compared with'), t('match'), t('similarity'),
           ...names().map(one => make('abbr', {title: t('about.' + one)}, t('statistic.' + one)))],
         ordered().map(one => [
           headwise.tables.link('change-' + one.head.join('-'), isOpen(one), () => open(one),
@@ -93,9 +93,9 @@
   function view() {
     const {t, tokens} = headwise;
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
-        make('h2', {id: 'view-title', tabindex: '-1'}, t('changes.title')),
-        headwise.foldTools('fold-changes', t('changes.tools'),
-            headwise.sortTools(t('changes.similarity'), t('changes.descending'))),
+        make('h2', {id: 'view-title', tabindex: '-1'}, t('Heads by how much they changed')),
+        headwise.foldTools('fold-changes', t('Order'),
+            headwise.sortTools(t('similarity'), t('Most changed first'))),
         make('p', {class: 'note', id: 'changes-note'},
             t('changes.models', ...sides().map(tokens.isolated)), ' ', t('changes.about'),
             differentTokens()),

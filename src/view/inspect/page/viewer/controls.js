@@ -37,7 +37,7 @@
   // where that matters without one, too.
   headwise.sortTools = (none, end) => {
     const {t, state, chooser, toggler, statistics} = headwise;
-    return [chooser('sort', t('grid.sort'), [['', none], ...statistics.choices()]),
-      (end || state.get().sort !== '') && toggler('descending', end || t('grid.descending'))];
+    return [chooser('sort', t('Sort by'), [['', none], ...statistics.choices()]),
+      (end || state.get().sort !== '') && toggler('descending', end || t('Largest first'))];
   };
 }

@@ -6,10 +6,10 @@
   // "0.132", or why there is no number.
   function stateText(value, error) {
     const {t, numbers, measure} = headwise;
-    if (value === undefined) return t('cell.outside');
+    if (value === undefined) return t('\u2013');
     if (value === MASKED) return t('cell.masked');
     if (value === EMPTY) return t('cell.empty');
-    if (value === PENDING) return t('cell.pending');
+    if (value === PENDING) return t('computing');
     return error === 0 && !(measure.plain() && numbers.tiny(value)) ? numbers.exact(value) :
         measure.text(value, error);
   }
@@ -86,12 +86,12 @@
           otherTokens(pair, heads[n]),
           make('strong', {}, stateText(value, error)),
           error > 0 && !(measure.plain() && numbers.tiny(value)) && make('span', {class: 'quiet'},
-              ' ' + t('cell.error', numbers.bound(error)))]));
+              ' ' + t('\u00b1 {0}', numbers.bound(error)))]));
     async function follow() {
       const pair = headwise.pick.active();
       const mine = ++asked;
       if (!pair) {
-        headwise.dom.put(node, t('cell.none'));
+        headwise.dom.put(node, t('Hover over or tap a cell to read its weight.'));
         return;
       }
       const inside = matrices[0].cellOf(pair);
@@ -132,7 +132,7 @@
     const {t, tokens} = headwise;
     const named = name ? make('span', {class: 'quiet'}, ' ' + name) : null;
     const node = make('section', {class: 'panel', 'aria-label': name ?
-      t('detail.title') + ', ' + name : t('detail.title')});
+      t('Query') + ', ' + name : t('Query')});
     let asked = 0;
     let shown = -1;
     async function follow() {
@@ -140,7 +140,7 @@
       if (!pair) {
         shown = -1;
         ++asked;
-        headwise.dom.put(node, make('h3', {}, t('detail.title'), named),
+        headwise.dom.put(node, make('h3', {}, t('Query'), named),
             make('p', {class: 'quiet'}, t('detail.none')));
         return;
       }
@@ -153,12 +153,12 @@
             headwise.statistics.unevenSums(head)]);
       if (mine !== asked) return;
       headwise.dom.put(node,
-          make('h3', {}, t('detail.of', pair.query), ' ',
+          make('h3', {}, t('Query {0}', pair.query), ' ',
               tokens.node(head.page.query_tokens[pair.query]), named),
           sums[pair.query] > 0 && make('p', {class: 'wrong'},
               t('detail.uneven', headwise.numbers.text(sums[pair.query]))),
           statisticList(statistics),
-          make('h4', {}, t(headwise.state.get().hide ? 'detail.top_all' : 'detail.top')), list);
+          make('h4', {}, t(headwise.state.get().hide ? 'detail.top_all' : 'Top keys')), list);
     }
     headwise.pick.on(follow);
     follow();

@@ -9,7 +9,7 @@
     const dialog = make('dialog', {id, 'aria-labelledby': id + '-title'},
         make('h2', {id: id + '-title'}, title), content,
         make('form', {method: 'dialog', class: 'close'},
-            make('button', {id: id + '-close'}, headwise.t('dialog.close'))));
+            make('button', {id: id + '-close'}, headwise.t('Close'))));
     dialog.addEventListener('close', () => {
       dialog.remove();
       if (before && before.isConnected) before.focus({preventScroll: true});
@@ -73,14 +73,14 @@
       try {
         const made = await content();
         if (made !== null) save(fileName(extension), type, made);
-        status.textContent = made !== null ? t('export.saved', fileName(extension)) :
-            headwise.state.get().table ? t('export.no_picture', t('shell.table')) :
-            t('export.only_table');
+        status.textContent = made !== null ? t('Saved {0}.', fileName(extension)) :
+            headwise.state.get().table ? t('export.no_picture', t('Show as tables')) :
+            t('This view is a table, which cannot be saved as a picture. Use CSV or JSON.');
       } catch (error) {
         status.textContent = headwise.failure.text(error);
       }
     };
-    open('export', t('export.title'), make('p', {}, t('export.about')),
+    open('export', t('Export this view'), make('p', {}, t('export.about')),
         headwise.state.get().view === 'head' &&
           make('p', {class: 'note'}, headwise.measure.word('export.digits')),
         make('div', {class: 'tools'}, KINDS.map(kind => button(
@@ -123,7 +123,7 @@
     function show(text) {
       found = text === '' ? [] : find(text);
       status.textContent = text === '' ? '' : found.length > MOST_FOUND ?
-          t('search.many', MOST_FOUND) : t('search.count', found.length);
+          t('search.many', MOST_FOUND) : t('{0} found.', found.length);
       headwise.dom.put(list, found.slice(0, MOST_FOUND).map(one => make('li', {},
           make('button', {type: 'button', onclick: () => goTo(one, dialog)},
               t('axis.' + one.name) + ' ' + one.index + ' ', tokens.node(one.token)))));
@@ -137,8 +137,8 @@
         goTo(found[0], dialog);
       },
     });
-    dialog = open('search', t('search.title'),
-        make('label', {for: 'search-text'}, t('search.label')), input, status, list);
+    dialog = open('search', t('Find a token'),
+        make('label', {for: 'search-text'}, t('Text or position of a token')), input, status, list);
     input.focus();
   }
 
@@ -175,20 +175,20 @@
     const row = ([keys, what]) => make('tr', {},
         make('th', {scope: 'row'}, keys.split(' ').map(key => [make('kbd', {}, key), ' '])),
         make('td', {}, t(what)));
-    open('help', t('help.title'),
+    open('help', t('How to read this page'),
         make('p', {}, t('axis.sentence'), ' ', t('help.colours')),
-        make('h3', {}, t('help.keys')),
-        make('table', {}, make('caption', {class: 'hidden'}, t('help.keys')),
+        make('h3', {}, t('Keyboard shortcuts')),
+        make('table', {}, make('caption', {class: 'hidden'}, t('Keyboard shortcuts')),
             make('tbody', {}, KEYS.filter(offered).map(row))),
         headwise.dom.toggle({id: 'shortcuts'}, state.get().shortcuts, t('help.shortcuts'),
             event => {
               state.set({shortcuts: !state.get().shortcuts});
               event.target.setAttribute('aria-pressed', String(state.get().shortcuts));
             }),
-        make('h3', {}, t('help.statistics')),
+        make('h3', {}, t('Statistics')),
         make('dl', {class: 'explained'}, page.statistics.map(({name}) => [
           make('dt', {}, t('statistic.' + name)), make('dd', {}, t('about.' + name))])),
-        make('h3', {}, t('help.exact')), make('p', {}, coding()));
+        make('h3', {}, t('How exact the numbers are')), make('p', {}, coding()));
   }
 
   headwise.dialogs = {exporting, search, help};

@@ -8,7 +8,7 @@
 
   const differ = key => new Set(list.map(one => one[key])).size > 1;
   const last = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
-  const variant = one => one.variant || headwise.t('document.whole');
+  const variant = one => one.variant || headwise.t('with all heads');
 
   // The last folder of its path, unless two models share that.
   function model(one) {
@@ -28,7 +28,7 @@
 
   // The number of its text.
   const numberOf = number => partner(number) === null ? number : number >> 1;
-  const name = number => headwise.t('document.name', numberOf(number));
+  const name = number => headwise.t('text {0}', numberOf(number));
 
   // "3: " in front of what sets it apart; nothing on a page of one text.
   const numbering = number =>

@@ -6,8 +6,8 @@
     try {
       return JSON.parse(document.getElementById('page').textContent);
     } catch (error) {
-      headwise.dom.put(document.getElementById('app'), Object.values(headwise.wordTables)
-          .map(table => headwise.dom.make('p', {role: 'alert'}, table['failure.page'])));
+      headwise.dom.put(document.getElementById('app'), headwise.words.inEach('failure.page')
+          .map(text => headwise.dom.make('p', {role: 'alert'}, text)));
       throw error;
     }
   }

@@ -64,23 +64,23 @@
     const {t, page, numbers} = headwise;
     const n = numbers.text;
     const list = [
-      [t('elements.dot'), n(found.dot), '\u03a3 q \u00d7 k'],
-      [t('elements.scaled'), n(found.scaled), '\u00d7 ' + n(page.scale)]];
+      [t('dot product'), n(found.dot), '\u03a3 q \u00d7 k'],
+      [t('scaled'), n(found.scaled), '\u00d7 ' + n(page.scale)]];
     if (page.softcap) {
-      list.push([t('elements.softcap'), n(found.capped),
+      list.push([t('softcap'), n(found.capped),
         `${n(page.softcap)} tanh(s / ${n(page.softcap)})`]);
     }
     if (head.t5) {
-      list.push([t('elements.t5'), n(found.biased),
+      list.push([t('T5 bias'), n(found.biased),
         `+ ${n(found.biased - found.capped)} (${t('elements.offset', found.offset)})`]);
     }
     if (head.alibi) {
-      list.push([t('elements.alibi'), n(found.score),
+      list.push([t('ALiBi'), n(found.score),
         `\u2212 ${n(head.alibi)} \u00d7 ${found.distance}`]);
     }
-    list.push([t('elements.mask'), found.may ? t('elements.may') : t('elements.may_not'),
+    list.push([t('mask'), found.may ? t('may attend') : t('masked'),
       headwise.mask.nameOf(head)]);
-    list.push([t('elements.share'),
+    list.push([t('attention weight'),
       found.may ? numbers.tiny(found.weight) || numbers.known(found.weight, found.error) : t('cell.masked'),
       found.may ? `exp(${n(found.score)} \u2212 LSE ${n(found.lse)})` : '']);
     return list;
@@ -109,7 +109,7 @@
     if (head.query === null || head.key === null) {
       say(t(head.page.head_dim === 0 ? 'elements.weights_only' : 'elements.left_out'));
     } else if (!pair) {
-      say(t('elements.none'));
+      say(t('Click or tap a cell, or press Enter, to see how its score is computed.'));
     } else {
       compute(head, pair).then(found => headwise.dom.put(node,
           heading(head, pair),

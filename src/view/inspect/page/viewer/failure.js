@@ -20,12 +20,12 @@
   }
 
   const text = error => error instanceof Failure ? headwise.t(...error.words) :
-      headwise.t('failure.other', (error && error.message) || String(error));
+      headwise.t('Something went wrong: {0}', (error && error.message) || String(error));
 
   function draw() {
     node.hidden = shown === null;
     headwise.dom.put(node, shown !== null && [make('span', {}, text(shown)), ' ',
-      button('failure-close', headwise.t('dialog.close'), close)]);
+      button('failure-close', headwise.t('Close'), close)]);
   }
 
   function tell(error) {

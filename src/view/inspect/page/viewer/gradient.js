@@ -56,7 +56,7 @@
     if (!page.target) return null;
     const {label, token, output_token: output, value} = page.target;
     if (label === null && token === null) return t('gradient.length', numbers.text(value));
-    return [label === null ? t('gradient.token', output) : t('gradient.label'), ' ',
+    return [label === null ? t('gradient.token', output) : t('F is the logit of the label'), ' ',
       make('strong', {}, tokens.node(label === null ? token : label, true)),
       ' = ' + numbers.text(value) + '.'];
   }

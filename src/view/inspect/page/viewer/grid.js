@@ -70,11 +70,11 @@
   function described(head) {
     const t = headwise.t;
     const parts = [t('head.name', head.layer, head.number)];
-    if (headwise.heads.grouped) parts.push(t('head.group', head.kv_head));
+    if (headwise.heads.grouped) parts.push(t('key and value head {0}', head.kv_head));
     for (const {name} of headwise.page.statistics) {
       parts.push(t('statistic.' + name) + ' ' + headwise.numbers.statistic(name, value(head, name)));
     }
-    if (head.empty_rows > 0) parts.push(t('head.empty', head.empty_rows));
+    if (head.empty_rows > 0) parts.push(t('Fully masked rows: {0}', head.empty_rows));
     return parts.join(', ');
   }
 
@@ -93,7 +93,7 @@
       class: 'card card-pruned', id: 'head-' + head.id.replace('.', '-'), role: 'img',
       'aria-label': about, title: about, 'data-head': head.id,
       onclick: () => headwise.live.say(about),
-    }, make('span', {class: 'thumbnail pruned'}, make('span', {}, t('grid.pruned'))),
+    }, make('span', {class: 'thumbnail pruned'}, make('span', {}, t('pruned'))),
     make('span', {class: 'caption'}, nameOf(head, withLayer)));
   }
 
@@ -133,7 +133,7 @@
         return node;
       });
       return make('div', {class: 'layer'},
-          make('h3', {class: 'layer-name'}, headwise.t('grid.layer', layer.number)),
+          make('h3', {class: 'layer-name'}, headwise.t('Layer {0}', layer.number)),
           make('div', {class: 'cards', css: {
             '--heads': String(Math.min(MOST_A_ROW, Math.max(heads.length, 4))),
           }}, cards));
@@ -150,11 +150,11 @@
     const count = shown.filter(head => !head.pruned).length;
     return make('p', {class: 'note', id: 'grid-note'},
         count === 1 || count < kept.length ? t('grid.count', count, kept.length) : t('grid.count_all', count), ' ',
-        count > 0 && t('grid.open') + ' ',
-        gone > 0 && t('grid.gone', gone) + ' ',
+        count > 0 && t('Click or tap one to open it.') + ' ',
+        gone > 0 && t('Pruned heads (hatched): {0}.', gone) + ' ',
         uneven > 0 && t('grid.uneven', uneven) + ' ',
         !table && page.statistics.length > 0 && [headwise.parts.note(), sort === '' ?
-          t('grid.telling') : t('grid.number_is', t('statistic.' + sort)) + ' ' +
+          t('grid.telling') : t('Number below each head: {0}.', t('statistic.' + sort)) + ' ' +
             t('about.' + sort)]);
   }
 

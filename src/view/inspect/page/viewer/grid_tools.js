@@ -9,7 +9,7 @@
     const {statistics} = headwise.page;
     const example = t(statistics.some(({name}) => name === 'previous') ?
       'statistic.previous' : 'statistic.first');
-    return field('filter', t('grid.filter'),
+    return field('filter', t('Show heads where'),
         make('input', {
           id: 'filter', type: 'search', value: filter, size: '22', spellcheck: 'false',
           autocomplete: 'off', placeholder: example + ' > 0.5',
@@ -24,19 +24,19 @@
 
   headwise.gridTools = () => {
     const t = headwise.t;
-    return headwise.foldTools('fold-grid', t('grid.tools'),
-        headwise.sortTools(t('grid.by_layer')), headwise.measure.tools(), headwise.filterField(),
+    return headwise.foldTools('fold-grid', t('Sort and filter'),
+        headwise.sortTools(t('layer and head')), headwise.measure.tools(), headwise.filterField(),
         headwise.parts.tools(), headwise.poolChoice(), headwise.fitToggle(),
         headwise.ownToggle());
   };
 
   // Colours end at the largest weight, because most weights are small, or at 1.
   headwise.fitToggle = () => headwise.measure.plain() &&
-      headwise.toggler('fit', headwise.t('fit.label'), headwise.t('fit.about'));
+      headwise.toggler('fit', headwise.t('Fit colours to the data'), headwise.t('fit.about'));
 
   // Norms and gradients differ much in size: each tile may have a scale of its own.
   headwise.ownToggle = () => !headwise.measure.plain() &&
-      headwise.toggler('own', headwise.t('own.label'), headwise.t('own.about'));
+      headwise.toggler('own', headwise.t('Separate colour scales'), headwise.t('own.about'));
 
   // What a pixel shows if it represents many cells.
   headwise.poolChoice = () => {
@@ -46,6 +46,6 @@
       return null;  // every picture shows every cell
     }
     return headwise.chooser(
-        'pool', t('pool.label'), [['max', t('pool.max')], ['mean', t('pool.mean')]]);
+        'pool', t('Pool cells by'), [['max', t('pool.max')], ['mean', t('pool.mean')]]);
   };
 }

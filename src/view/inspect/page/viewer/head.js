@@ -51,9 +51,9 @@
   function captionOfDifference(a, b) {
     const {documents, t, tokens} = headwise;
     return a.id === b.id && a.document !== b.document ?
-        t('compare.caption', tokens.isolated(documents.beside(a.document, b.document)),
+        t('A \u2212 B: {0} minus {1}', tokens.isolated(documents.beside(a.document, b.document)),
             tokens.isolated(documents.beside(b.document, a.document))) :
-        t('compare.caption', nameOf(a), nameOf(b));
+        t('A \u2212 B: {0} minus {1}', nameOf(a), nameOf(b));
   }
 
   function differenceOf(a, b, width, scale) {
@@ -61,7 +61,7 @@
     return new headwise.Matrix({
       scale, page: a.page, id: 'cells-difference', title: 'A \u2212 B',
       caption: captionOfDifference(a, b), room: width, difference: true,
-      mask: headwise.mask.of(a), label: t('matrix.difference'),
+      mask: headwise.mask.of(a), label: t('Difference of the two heads, A minus B'),
       cells: async (queries, keys) => {
         const both = await Promise.all([a, b].map(
             head => weights.cells(head, queries, keys)));
@@ -97,12 +97,12 @@
     if (window.pooled) {
       parts.push(t('zoom.pooled', Math.ceil(page.num_queries / small.rows),
           Math.ceil(page.num_keys / small.columns), t('pool.' + headwise.measure.pool())));
-      if (state.get().hide) parts.push(t('zoom.pooled_special'));
+      if (state.get().hide) parts.push(t('Pooled cells still include the special tokens.'));
     } else if (place.x.pooled > 1 || place.y.pooled > 1) {
       parts.push(headwise.measure.word('zoom.pixel', place.y.pooled, place.x.pooled,
           t('pool.' + headwise.measure.pool())));
     }
-    if (matrix.tooSmall()) parts.push(t('zoom.enter'));
+    if (matrix.tooSmall()) parts.push(t('Click, tap or press Enter to zoom in.'));
     const error = Math.max(...headwise.current.heads.map(head => head.error));
     if (error > 0 && headwise.measure.plain()) parts.push(t('head.error', headwise.numbers.bound(error)));
     return make('p', {class: 'note'}, parts.join(' '));
@@ -184,15 +184,15 @@
       make('p', {class: 'note about-head'}, headwise.parts.note(),
           group.length > 1 && t('head.group_of', head.kv_head,
               group.map(other => other.number).join(', ')) + ' ',
-          t('head.mask', headwise.mask.nameOf(head)), ' ',
-          head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
+          t('Mask: {0}.', headwise.mask.nameOf(head)), ' ',
+          head.empty_rows > 0 && t('Fully masked rows: {0}', head.empty_rows) + '. ',
           head.uneven_rows > 0 &&
             t('head.uneven', head.uneven_rows, headwise.numbers.text(head.farthest_sum)) + ' ',
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
-          head.t5 ? t('head.t5') + ' ' : null,
-          head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
+          head.t5 ? t('T5 relative-position bias.') + ' ' : null,
+          head.alibi ? t('ALiBi slope {0}.', headwise.numbers.text(head.alibi)) + ' ' : null,
           Number.isFinite(head.sink) ?
-            t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null),
+            t('Sink {0}; rows sum to less than 1.', headwise.numbers.text(head.sink)) + ' ' : null),
       statistics(head, other));
   }
 

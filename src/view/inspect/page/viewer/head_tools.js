@@ -21,7 +21,7 @@
         inLayer(head.layer).map(other => [other.number, other.number]),
         value => chosen(inLayer(head.layer).find(other => other.number === Number(value))));
     return [field(prefix + '-layer', label, byLayer),
-      field(prefix + '-head', t('head.which'), byHead)];
+      field(prefix + '-head', t('Head'), byHead)];
   }
 
   // All in one line, in a narrow window too.
@@ -29,10 +29,10 @@
     const {t, heads} = headwise;
     const besideButton = (id, short, label, step) => button(id, headwise.narrow() ? short : label,
         () => go(heads.beside(head, step)), {'aria-label': label});
-    return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.choose')},
-        besideButton('previous-head', t('head.previous'), t('keys.previous_head'), -1),
-        picker('which', t('head.layer'), heads.kept, head, '', go),
-        besideButton('next-head', t('head.next'), t('keys.next_head'), 1));
+    return make('div', {class: 'tools', role: 'group', 'aria-label': t('Layer and head')},
+        besideButton('previous-head', t('Previous'), t('keys.previous_head'), -1),
+        picker('which', t('Layer'), heads.kept, head, '', go),
+        besideButton('next-head', t('Next'), t('keys.next_head'), 1));
   }
 
   // The document of the head to compare with.
@@ -51,7 +51,7 @@
     const heads = documents.heads((other || head).document).kept
         .filter(one => one.unique !== head.unique);
     return [documentChoice(head, other),
-      picker('compare', t('compare.with'), heads, other, t('compare.none'),
+      picker('compare', t('Compare with layer'), heads, other, t('none'),
           one => state.set({compare: one ? one.unique : ''}))];
   }
 
@@ -60,10 +60,10 @@
     const sizes = zoom.sizes();
     const {size} = zoom.current();
     const at = sizes.findIndex(one => one <= size);
-    return field('zoom', t('zoom.label'),
+    return field('zoom', t('Zoom'),
         button('zoom-out', t('keys.zoom_out'), () => zoom.step(-1, headwise.pick.active())),
         choice({id: 'zoom'}, sizes[at], sizes.map((one, n) =>
-            [one, n === 0 ? t('zoom.all', one) : t('zoom.cells', one)]),
+            [one, n === 0 ? t('all {0}', one) : t('{0} tokens', one)]),
             value => zoom.to(Number(value), headwise.pick.active())),
         button('zoom-in', t('keys.zoom_in'), () => zoom.step(1, headwise.pick.active())));
   }
@@ -74,9 +74,9 @@
     const special = [...new Set(page.key_special.slice(0, 4).map(
         n => headwise.tokens.short(page.key_tokens[n])))].join(' ');
     return make('span', {class: 'field'},
-        headwise.toggler('hide', t('special.hide', special)),
+        headwise.toggler('hide', t('Hide {0}', special)),
         state.get().hide && headwise.measure.plain() &&
-          headwise.toggler('renormalise', t('special.renormalise'), t('special.about')));
+          headwise.toggler('renormalise', t('Make rows sum to 1'), t('special.about')));
   }
 
   headwise.headChoice = headChoice;

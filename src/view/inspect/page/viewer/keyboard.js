@@ -54,7 +54,7 @@
     if (headwise.state.get().view !== 'head') return;
     headwise.zoom.step(direction, headwise.pick.active());
     const {size} = headwise.zoom.current();
-    headwise.live.say(headwise.t('zoom.cells', size));
+    headwise.live.say(headwise.t('{0} tokens', size));
   }
 
   // Back one step: the pin, then the head.

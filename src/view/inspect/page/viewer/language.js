@@ -1,21 +1,26 @@
-// The page's language: words.LANGUAGE.js adds its table to wordTables, with the same keys
-// as every other table. t('key', ...) is the text in the chosen language; a missing key is
-// shown itself.
+// The page's language. A text is known by its English, or by its name in names.js. The page
+// holds {language: {English: translation}} for every language that headwise has.
 {
-  headwise.wordTables = {};
+  const tables = {en: {}, ...JSON.parse(document.getElementById('words').textContent)};
 
   function language() {
     return headwise.state.get().lang || headwise.file.lang || 'en';
   }
 
-  headwise.t = (key, ...values) => {
-    const table = headwise.wordTables[language()] || headwise.wordTables.en;
-    return (table[key] || key).replace(/\{(\d)\}/g, (_, n) => String(values[n]));
-  };
+  // A text whose translation depends on where it stands has a word for that before "|".
+  function text(table, id, values) {
+    const english = headwise.names[id] || id;
+    return (table[english] || english.replace(/^\w+\|/, ''))
+        .replace(/\{(\d)\}/g, (_, n) => String(values[n]));
+  }
+
+  headwise.t = (id, ...values) => text(tables[language()] || tables.en, id, values);
 
   // With the languages' own names: [language, name].
-  const languages = () => Object.entries(headwise.wordTables).map(
-      ([name, table]) => [name, table['language.name']]);
+  const languages = () => Object.entries(tables).map(
+      ([name, table]) => [name, text(table, 'English', [])]);
+  // The text in every language: which one to use may not be known yet.
+  const inEach = id => Object.values(tables).map(table => text(table, id, []));
 
-  headwise.words = {language, languages};
+  headwise.words = {tables, language, languages, inEach};
 }

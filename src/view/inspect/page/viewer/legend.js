@@ -15,7 +15,7 @@
     if (limit === 1 || value === 0) return plain(value);
     if (limit !== null) return headwise.numbers.text(value * limit);
     return Math.abs(value) !== 1 ? plain(100 * value) + '%' :
-      (value < 0 ? '\u2212' : '') + headwise.t('legend.largest');
+      (value < 0 ? '\u2212' : '') + headwise.t('largest');
   }
 
   // [[share of the scale's length, words]], by the square root of the attention weight.
@@ -83,8 +83,8 @@
   function difference(a, b, limit) {
     const t = headwise.t;
     return make('p', {class: 'legend'},
-        make('span', {}, t('legend.more', b)), scale(true, limit),
-        make('span', {}, t('legend.more', a)),
+        make('span', {}, t('{0} larger', b)), scale(true, limit),
+        make('span', {}, t('{0} larger', a)),
         limit !== 1 && make('span', {class: 'quiet'}, headwise.measure.word('legend.fit')));
   }
 

@@ -64,7 +64,7 @@
       this.head = head;
       this.node = make('div', {
         id: 'lines', class: 'lines', tabindex: '0', role: 'application',
-        'aria-label': headwise.t('lines.label'), 'aria-describedby': 'cells-help',
+        'aria-label': headwise.t('Lines from queries to keys'), 'aria-describedby': 'cells-help',
       });
       this.caption = make('figcaption', {});
       this.timer = 0;

@@ -116,7 +116,7 @@
       }, this.canvas, this.rowBand, this.columnBand, this.pinBox);
       this.listen();
       this.corner = make('div', {class: 'corner'}, options.corner ||
-          make('span', {'aria-hidden': 'true'}, headwise.t('axis.corner')));
+          make('span', {'aria-hidden': 'true'}, headwise.t('query \\ key')));
       this.node = make('div', {class: 'matrix'}, this.box);
     }
 

@@ -91,7 +91,7 @@
     const {t, state} = headwise;
     const names = common(state.documents());
     if (names.length < 2) return null;
-    return headwise.chooser('measure', t('measure.label'),
+    return headwise.chooser('measure', t('Show'),
         names.map(name => [name, t('measure.' + name)]));
   }
 

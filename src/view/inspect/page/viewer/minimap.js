@@ -22,7 +22,7 @@
             {limit: headwise.paint.limitOf(small) || 1,
              diverging: headwise.measure.signed()}));
     const node = make('div', {
-      class: 'minimap', role: 'img', 'aria-label': headwise.t('zoom.minimap'),
+      class: 'minimap', role: 'img', 'aria-label': headwise.t('Whole matrix'),
       title: headwise.t('zoom.minimap_about'), css: {width: width + 'px'},
       onclick: event => {
         const box = canvas.getBoundingClientRect();
@@ -35,6 +35,6 @@
       },
     }, canvas, frame);
     return make('div', {class: 'minimap-box'},
-        make('span', {class: 'quiet', 'aria-hidden': 'true'}, headwise.t('zoom.minimap')), node);
+        make('span', {class: 'quiet', 'aria-hidden': 'true'}, headwise.t('Whole matrix')), node);
   };
 }

@@ -10,17 +10,17 @@
     return PARTS.indexOf(part[name === 'query' ? 0 : 1]);
   }
 
-  const label = part => part === '' ? headwise.t('part.all') : part.split('').join(' \u2192 ');
+  const label = part => part === '' ? headwise.t('all') : part.split('').join(' \u2192 ');
 
   function tools() {
     const {t, page} = headwise;
-    return page.token_types ? headwise.chooser('part', t('part.label'),
+    return page.token_types ? headwise.chooser('part', t('Attention'),
         ['', ...WAYS].map(part => [part, label(part)]), {title: t('part.about')}) : null;
   }
 
   // Statistics are those of whole queries, whatever part is shown.
   const note = () => headwise.page.token_types && headwise.state.get().part !== '' ?
-    headwise.t('part.statistics') + ' ' : null;
+    headwise.t('The statistics still cover all tokens of both sentences.') + ' ' : null;
 
   headwise.parts = {WAYS, shown, tools, note};
 }

@@ -131,7 +131,7 @@
     const {legend, t} = headwise;
     const {limit} = matrix.look();
     return matrix.options.difference ?
-      [t('legend.more', 'B'), true, limit, t('legend.more', 'A')] : legend.row(limit);
+      [t('{0} larger', 'B'), true, limit, t('{0} larger', 'A')] : legend.row(limit);
   }
 
   async function headPicture() {
@@ -192,7 +192,7 @@
     return makeSvg('g', {}, canvas ?
       makeSvg('image', {x, y, width: 90, height: 90, href: canvas.toDataURL('image/png')}) :
       [makeSvg('rect', {x, y, width: 90, height: 90, fill: 'url(#masked)'}),
-        text(x + 20, y + 48, headwise.t('grid.pruned'))], text(x, y + 104, name));
+        text(x + 20, y + 48, headwise.t('pruned'))], text(x, y + 104, name));
   }
 
   async function gridPicture() {
@@ -240,7 +240,7 @@
     const [width, height] = ['width', 'height'].map(name => Number(svg.getAttribute(name)));
     svg.setAttribute('x', 16);
     svg.setAttribute('y', 40);
-    return page(width + 32, height + 72, visibleTitle() + ' \u00b7 ' + t('scatter.title'),
+    return page(width + 32, height + 72, visibleTitle() + ' \u00b7 ' + t('Heads by two statistics'),
         [svg, text(16, height + 60, t('scatter.about'))]);
   }
 

@@ -84,7 +84,7 @@
       const {word} = headwise.measure;
       const sum = headwise.numbers.text(this.largest);
       this.caption.textContent = values ?
-          this.flat ? word('profile.row', pair.query, sum) : headwise.t('profile.column', pair.key) :
+          this.flat ? word('profile.row', pair.query, sum) : headwise.t('key {0}', pair.key) :
           this.flat ? word('profile.row_none', sum) : '';
       this.draw(values);
     }

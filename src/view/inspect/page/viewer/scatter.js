@@ -98,7 +98,7 @@
     const nodes = list.map(one => point(one, one.at.map((at, axis) => place[axis](at)),
         one.head.layer === layer && one.head.number === head));
     return makeSvg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, class: 'scatter',
-                           role: 'group', 'aria-label': headwise.t('scatter.title')},
+                           role: 'group', 'aria-label': headwise.t('Heads by two statistics')},
     frame(width, height, all, place), nodes);
   }
 
@@ -174,15 +174,15 @@
     const axis = (name, value) => headwise.chooser(name, t('scatter.' + name),
         headwise.statistics.choices(), {id: 'scatter-' + name, value});
     const [x, y] = names();
-    return headwise.foldTools('fold-scatter', t('scatter.tools'), axis('x', x), axis('y', y),
-        documents.several && headwise.toggler('average', t('scatter.average')),
+    return headwise.foldTools('fold-scatter', t('Axes and filter'), axis('x', x), axis('y', y),
+        documents.several && headwise.toggler('average', t('Mean over all texts')),
         headwise.filterField());
   }
 
   function table(list) {
     const {t, numbers} = headwise;
-    return headwise.tables.table(t('scatter.title'),
-        [t('tables.head'), ...names().map(name => t('statistic.' + name))],
+    return headwise.tables.table(t('Heads by two statistics'),
+        [t('head'), ...names().map(name => t('statistic.' + name))],
         list.map(({head, at}) => [
           headwise.tables.headLink(head, () => headwise.grid.open(head)),
           ...at.map((value, n) => numbers.statistic(names()[n], value))]), null, true);
@@ -200,11 +200,11 @@
     const {t, state} = headwise;
     const list = points();
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
-        make('h2', {id: 'view-title', tabindex: '-1'}, t('scatter.title')),
+        make('h2', {id: 'view-title', tabindex: '-1'}, t('Heads by two statistics')),
         tools(),
         make('p', {class: 'note', id: 'scatter-note'},
             t('grid.count', list.length, headwise.heads.kept.length), ' ',
-            t('scatter.about'), ' ', state.get().average && t('scatter.is_average')),
+            t('scatter.about'), ' ', state.get().average && t('Means over all texts.')),
         list.length > 0 && (state.get().table ? table(list) : figure(list)));
   }
 

@@ -17,7 +17,7 @@
       any && headwise.changes.any && 'changes', any && headwise.documents.several && 'texts',
       headwise.through.names(page).length > 0 && 'through',
       page.trace.length > 0 && 'trace'].filter(Boolean);
-    return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
+    return make('nav', {'aria-label': t('Views')}, views.map(view => make('button', {
       type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
       onclick: () => state.set({view}),
     }, t('shell.' + view))));
@@ -25,16 +25,16 @@
 
   function settings() {
     const {t, chooser, dialogs, words} = headwise;
-    return make('div', {class: 'settings', role: 'group', 'aria-label': t('shell.settings')},
-        headwise.toggler('table', t('shell.table')),
-        button('open-search', t('search.open'), dialogs.search),
-        button('open-export', t('export.open'), dialogs.exporting),
-        chooser('palette', t('shell.palette'), headwise.palette.names.map(
+    return make('div', {class: 'settings', role: 'group', 'aria-label': t('Settings')},
+        headwise.toggler('table', t('Show as tables')),
+        button('open-search', t('Find token'), dialogs.search),
+        button('open-export', t('Export'), dialogs.exporting),
+        chooser('palette', t('Colours'), headwise.palette.names.map(
             name => [name, t('palette.' + name)])),
-        chooser('theme', t('shell.theme'), [['', t('theme.system')],
-          ['light', t('theme.light')], ['dark', t('theme.dark')]]),
-        chooser('lang', t('shell.language'), words.languages(), {value: words.language()}),
-        button('open-help', t('help.open'), dialogs.help));
+        chooser('theme', t('Theme'), [['', t('system')],
+          ['light', t('light')], ['dark', t('dark')]]),
+        chooser('lang', t('Language'), words.languages(), {value: words.language()}),
+        button('open-help', t('Help'), dialogs.help));
   }
 
   function drawHeader() {
@@ -44,14 +44,14 @@
     const kind = t('shell.kind_' + page.kind);
     const about = [named === title ? null : page.model,
       title.toLowerCase() === kind ? null : kind,
-      page.batch && t('shell.sequence', page.batch.sequence + 1, page.batch.sequences),
+      page.batch && t('sequence {0} of {1}', page.batch.sequence + 1, page.batch.sequences),
       t(page.head_dim ? 'shell.sizes' : 'shell.lengths', page.num_queries, page.num_keys,
           page.head_dim)];
     headwise.dom.put(header,
         make('a', {href: '#main', class: 'skip', onclick: event => {
           event.preventDefault();
           main.focus();
-        }}, t('shell.skip')),
+        }}, t('Skip to the content')),
         make('div', {class: 'heading'}, make('h1', {}, tokens.node(headwise.file.title, true)),
             make('p', {class: 'note'}, about.filter(Boolean).map(
                 (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)])),
@@ -59,7 +59,7 @@
                 tokens.node(page.text, true)),
             headwise.documentTools.tools()),
         make('div', {class: 'bar-top'}, navigation(),
-            headwise.fold('fold-settings', t('shell.settings'), settings())));
+            headwise.fold('fold-settings', t('Settings'), settings())));
   }
 
   function drawFooter() {

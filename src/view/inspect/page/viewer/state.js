@@ -26,7 +26,7 @@
     view: ['grid', 'scatter', 'changes', 'through', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
     measure: ['attention', 'norm', 'gradient'],
     part: ['', ...headwise.parts.WAYS], palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
-    lang: ['', ...Object.keys(headwise.wordTables)],
+    lang: ['', ...Object.keys(headwise.words.tables)],
   };
   const NUMBERS = new Set(
       ['document', 'layer', 'head', 'query', 'key', 'size', 'row', 'column', 'output',

@@ -43,11 +43,11 @@
     const {t, page} = headwise;
     const names = page.statistics.map(({name}) => name);
     const body = list.map(head => head.pruned ?
-      [t('head.name', head.layer, head.number), '', ...names.map(() => t('grid.pruned'))] : [
+      [t('head.name', head.layer, head.number), '', ...names.map(() => t('pruned'))] : [
       headLink(head, () => headwise.grid.open(head)),
       String(head.kv_head),
       ...names.map(name => headwise.numbers.statistic(name, headwise.grid.value(head, name)))]);
-    return table(t('tables.heads'), [t('tables.head'), t('tables.kv_head'),
+    return table(t('Heads and their statistics'), [t('head'), t('kv head'),
       ...names.map(name => make('abbr', {title: t('about.' + name)},
           t('statistic.' + name)))], body);
   }
@@ -82,14 +82,14 @@
         make('p', {class: 'note', role: 'status'},
             ofB ? `A: ${range(shown)} B: ${range(ofB)}` : range(shown)),
         rows < queries && [
-          move('rows-before', t('tables.rows_before'), first === 0,
+          move('rows-before', t('Previous queries'), first === 0,
               {row: far(first - rows, rows, queries), column: left}),
-          move('rows-after', t('tables.rows_after'), first + rows >= queries,
+          move('rows-after', t('Next queries'), first + rows >= queries,
               {row: far(first + rows, rows, queries), column: left})],
         columns < keys && [
-          move('columns-before', t('tables.columns_before'), left === 0,
+          move('columns-before', t('Previous keys'), left === 0,
               {column: far(left - columns, columns, keys), row: first}),
-          move('columns-after', t('tables.columns_after'), left + columns >= keys,
+          move('columns-after', t('Next keys'), left + columns >= keys,
               {column: far(left + columns, columns, keys), row: first})]);
   }
 
@@ -100,7 +100,7 @@
     const {t} = headwise;
     const {page} = shown;
     const cell = n => headwise.detail.stateText(values[n], errors[n]);
-    return table(caption, [t('axis.corner'),
+    return table(caption, [t('query \\ key'),
       ...Array.from(shown.keys, key => named(key, page.key_tokens))],
     Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
       ...Array.from(shown.keys, (_, c) => cell(r * shown.columns + c))]), foot && [foot]);
@@ -115,10 +115,10 @@
     headwise.dom.put(node,
         weightTable(headwise.measure.word('tables.weights', head.layer, head.number), shown, weights,
             [headwise.measure.word('tables.mean'), ...Array.from(shown.keys, key => headwise.measure.text(means[key]))]),
-        table(t('tables.rows', head.layer, head.number),
+        table(t('Statistics per query, layer {0}, head {1}', head.layer, head.number),
             [t('axis.query'), ...statistics.namesOf(page).map(name => t('statistic.' + name))],
             Array.from(shown.queries, (query, r) => [[named(query, page.query_tokens),
-              sums[query] > 0 && ` (${t('label.uneven', numbers.text(sums[query]))})`],
+              sums[query] > 0 && ` (${t('weights sum to {0}', numbers.text(sums[query]))})`],
               ...rows[r].map(([name, value, error]) =>
                 Number.isNaN(value) ? t('cell.empty') : numbers.statistic(name, value, error))])));
     node.append(await lineTable(head));
@@ -149,7 +149,7 @@
     const names = [a, b].map(head => headwise.headName(head));
     headwise.dom.put(node, weightTable('A: ' + names[0], parts[0], left),
         weightTable('B: ' + names[1], parts[1], right),
-        !ofB && weightTable(t('compare.caption', ...names), shown,
+        !ofB && weightTable(t('A \u2212 B: {0} minus {1}', ...names), shown,
             weights.knownDifference(left, right)));
   }
 
@@ -165,7 +165,7 @@
 
   function elements(found) {
     const {t, numbers} = headwise;
-    return table(t('elements.title'), [t('elements.component'), 'q', 'k', 'q \u00d7 k'],
+    return table(t('elements.title'), [t('component'), 'q', 'k', 'q \u00d7 k'],
         found.products.map((product, d) => [String(d), numbers.text(found.q[d]),
           numbers.text(found.k[d]), numbers.text(product)]), null, true);
   }

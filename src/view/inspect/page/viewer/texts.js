@@ -72,7 +72,7 @@
       type: 'button', class: 'card', id: 'text-' + number, 'data-text': number,
       tabindex: number === current ? '0' : '-1',
       'aria-label': `${documents.name(number)}: ${about}, ${one.num_keys} ` +
-          `${t('texts.tokens')}, ${t('statistic.' + shown)} ${numbers.statistic(shown, found)}`,
+          `${t('tokens')}, ${t('statistic.' + shown)} ${numbers.statistic(shown, found)}`,
       title: about, onclick: () => {
         headwise.documentTools.go(number);
         state.set({view: 'head'});
@@ -97,9 +97,9 @@
           tokens.node(tokens.short(documents.about(one), LETTERS))),
       String(one.num_keys), ...names.map(name => numbers.statistic(name, value(one, index, name)))]);
     return headwise.tables.table(t('texts.title', head.layer, head.number),
-        [t('texts.number'), t('texts.tokens'), ...names.map(name => t('statistic.' + name))],
+        [t('text'), t('tokens'), ...names.map(name => t('statistic.' + name))],
         body, sides(list).map(([side, items]) => [
-          side ? `${t('texts.mean')}, ${side}` : t('texts.mean'), '',
+          side ? `${t('mean over the texts')}, ${side}` : t('mean over the texts'), '',
           ...names.map(name => numbers.statistic(name, meanOf(items, name)))]), true);
   }
 
@@ -120,8 +120,8 @@
     const {t, documents} = headwise;
     const gone = documents.list.length - list.length;
     const [[side, items]] = sides(list);
-    return t('texts.count', items.length) + (gone === 0 ? '' :
-      ' ' + (side ? t('texts.only_in', side) : t('texts.missing', gone)));
+    return t('{0} texts.', items.length) + (gone === 0 ? '' :
+      ' ' + (side ? t('Only {0} has this head.', side) : t('texts.missing', gone)));
   }
 
   // "0.998 (with all heads), 1.08 (without 3.1)"
@@ -133,8 +133,8 @@
     const shown = state.get().sort || headwise.grid.telling(state.head());
     return make('p', {class: 'note', id: 'texts-note'}, counts(list), ' ',
         page.statistics.some(({name}) => name === shown) && [
-          headwise.parts.note(), t('texts.number_is', t('statistic.' + shown)), ' ',
-          t('about.' + shown), ' ', t('texts.mean_is', meansText(list, shown))]);
+          headwise.parts.note(), t('Number below each text: {0}.', t('statistic.' + shown)), ' ',
+          t('about.' + shown), ' ', t('Mean over the texts: {0}.', meansText(list, shown))]);
   }
 
   function view() {
@@ -150,8 +150,8 @@
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, t('texts.title', head.layer, head.number)),
         headwise.headChoice(head),
-        headwise.foldTools('fold-texts', t('texts.tools'),
-            headwise.sortTools(t('texts.by_number')), headwise.measure.tools(),
+        headwise.foldTools('fold-texts', t('Head and order'),
+            headwise.sortTools(t('number')), headwise.measure.tools(),
             headwise.parts.tools(), headwise.poolChoice(), headwise.fitToggle(),
             headwise.ownToggle()),
         note(list), headwise.measure.note(),

@@ -40,7 +40,7 @@
 
   function outputs(output) {
     const {t, page, state, tokens} = headwise;
-    return make('div', {class: 'token-line', role: 'group', 'aria-label': t('through.output')},
+    return make('div', {class: 'token-line', role: 'group', 'aria-label': t('Output token')},
         page.query_tokens.map((token, index) => make('button', {
           type: 'button', class: 'card token-card', id: 'output-' + index,
           tabindex: index === output ? '0' : '-1', 'aria-pressed': String(index === output),
@@ -58,7 +58,7 @@
         sentence(output, index, found[index]));
     say(pinned);
     return make('div', {
-      class: 'token-line', role: 'group', 'aria-label': t('through.input'),
+      class: 'token-line', role: 'group', 'aria-label': t('Input token'),
       onpointerleave: () => say(pinned),
     }, page.key_tokens.map((token, index) => {
       const shade = shades[shadeOf(found[index], limit)];
@@ -88,7 +88,7 @@
     const {t, page, tokens} = headwise;
     const {output, columns, numbers} = await rows();
     return headwise.tables.table(t('through.of', output, tokens.visible(page.query_tokens[output])),
-        [t('through.input'), ...columns.map(name => t('through.' + name))],
+        [t('Input token'), ...columns.map(name => t('through.' + name))],
         page.key_tokens.map((token, index) => [[index + ' ', tokens.node(token)],
           ...numbers.map(found => exact(found[index]))]));
   }
@@ -134,10 +134,10 @@
   function tools({name, output}) {
     const {t, page, state, tokens} = headwise;
     const all = names(page);
-    return headwise.foldTools('fold-through', t('through.tools'),
-        all.length > 1 && headwise.chooser('through', t('measure.label'),
+    return headwise.foldTools('fold-through', t('Measure and output token'),
+        all.length > 1 && headwise.chooser('through', t('Show'),
             all.map(one => [one, t('through.' + one)]), {value: name}),
-        field('output', t('through.output'),
+        field('output', t('Output token'),
             choice({id: 'output'}, output, page.query_tokens.map(
                 (token, index) => [index, index + ' ' + tokens.short(token)]),
             index => state.set({output: Number(index), input: null}))));
@@ -150,8 +150,8 @@
     const readout = make('p', {class: 'readout', id: 'readout'});
     const lines = [outputs(output), inputs(output, found, readout)];
     for (const line of lines) headwise.grid.moveByKeys(line);
-    headwise.dom.put(node, make('h3', {}, t('through.output')), lines[0],
-        make('h3', {}, t('through.input')), readout, lines[1], make('p', {class: 'legend'},
+    headwise.dom.put(node, make('h3', {}, t('Output token')), lines[0],
+        make('h3', {}, t('Input token')), readout, lines[1], make('p', {class: 'legend'},
             make('span', {}, t('through.' + name)), legend.scale(false, largest(found)),
             make('span', {class: 'quiet'}, t('through.colours'))));
     node.dispatchEvent(new Event('filled'));
@@ -171,7 +171,7 @@
     if (state.get().table) table().then(made => node.append(made));
     else fill(node, shown);
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
-        make('h2', {id: 'view-title', tabindex: '-1'}, t('through.title')),
+        make('h2', {id: 'view-title', tabindex: '-1'}, t('Through all layers')),
         tools(shown), make('p', {class: 'note', id: 'through-note'},
             t('through.about_' + shown.name)), node);
   }

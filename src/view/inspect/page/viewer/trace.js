@@ -4,11 +4,11 @@
 
   function shape(step) {
     return step.axes.map((axis, n) => axis + ' ' + step.shape[n]).join(' \u00d7 ') ||
-        headwise.t('trace.scalar');
+        headwise.t('scalar');
   }
 
-  const columns = () => ['trace.step', 'trace.layer', 'trace.formula', 'trace.shape',
-    'trace.min', 'trace.max', 'trace.not_finite'].map(name => headwise.t(name));
+  const columns = () => ['step', 'layer', 'formula', 'shape',
+    'min', 'max', 'NaN/infinite count'].map(name => headwise.t(name));
 
   // In the page's language, as "hidden" has words in it.
   function formula({step, layer, formula: text}) {
@@ -26,9 +26,9 @@
 
   function view() {
     const {t, page} = headwise;
-    const title = make('h2', {id: 'view-title', tabindex: '-1'}, t('trace.title'));
+    const title = make('h2', {id: 'view-title', tabindex: '-1'}, t('Steps of the forward pass'));
     if (page.trace.length === 0) {
-      return make('section', {class: 'view'}, title, make('p', {}, t('trace.none')));
+      return make('section', {class: 'view'}, title, make('p', {}, t('This page has no steps.')));
     }
     const rows = page.trace.map(step => make('tr',
         {class: step.not_finite > 0 ? 'alarm' : null},
@@ -37,8 +37,8 @@
         }, n === 6 && step.not_finite > 0 ? '\u26a0 ' + text : text))));
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'}, title,
         make('p', {class: 'note'}, t('trace.axes')),
-        headwise.tables.scrolled(t('trace.title'), make('table', {},
-            make('caption', {class: 'hidden'}, t('trace.title')),
+        headwise.tables.scrolled(t('Steps of the forward pass'), make('table', {},
+            make('caption', {class: 'hidden'}, t('Steps of the forward pass')),
             make('thead', {}, make('tr', {}, columns().map((name, n) =>
                 make('th', {scope: 'col', class: n > 3 ? 'number' : null}, name)))),
             make('tbody', {}, rows)), true));

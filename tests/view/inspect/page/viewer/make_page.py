@@ -13,11 +13,16 @@ import hashlib
 import html
 import json
 import pathlib
+import sys
 import zlib
 
 import numpy as np
 
-VIEWER = pathlib.Path(__file__).resolve().parents[5] / "src/view/inspect/page/viewer"
+ROOT = pathlib.Path(__file__).resolve().parents[5]
+sys.path.append(str(ROOT / "tools"))
+import catalogue  # noqa: E402
+
+VIEWER = ROOT / "src/view/inspect/page/viewer"
 # What a page carries of each query if it has all weights of a head at once.
 BESIDE_MAP = ["entropy", "distance"]
 POOLED_BY_PAGE = 4 * 64 * 64  # pairs
@@ -413,6 +418,20 @@ def digest(text):
         hashlib.sha256(text.encode()).digest()).decode()
 
 
+def words():
+    """{language: {English: translation}} of the page's texts."""
+    return {language: {english: text for (context, english), text in entries.items()
+                       if context == "page"}
+            for language, entries in catalogue.languages().items()}
+
+
+def app():
+    needed = "This page needs JavaScript to draw the attention heads. Please allow it."
+    others = "".join(f'<p lang="{language}">{html.escape(table[needed])}</p>'
+                     for language, table in words().items())
+    return f'<div id="app"><noscript><p>{needed}</p>{others}</noscript></div>'
+
+
 def assemble(page, blocks, script=None):
     """The page's HTML. `script` stands for the viewer's own in tests of it."""
     script = script_text() if script is None else script
@@ -425,6 +444,9 @@ def assemble(page, blocks, script=None):
         "csp": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         "title": f"<title>{html.escape(page['title'])}</title>",
         "style": f"<style>{style}</style>",
+        "app": app(),
+        "words": '<script type="application/json" id="words">'
+                 f"{escaped_json(words())}</script>",
         "data": '<script type="application/json" id="page">'
                 f"{escaped_json(page)}</script>",
         "blocks": blocks.elements(),

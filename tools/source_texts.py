@@ -1,7 +1,8 @@
 """The texts in C++ sources: what each expression that holds a literal becomes.
 
-    texts_in("src/files/json/json.cc") -> [Text(line=7, callee="bad", position=0,
-                                         forms=["has no {}"]), ..]
+    texts_in(Path("src/files/json/json.cc")) ->
+        [Text(line=7, callee="bad", position=0, forms=["has no {}"]), ..],
+        {"has no ", ..}
 
 A form has {} for what is only known as the program runs. Literals that are
 added or formatted are one text; each side of a ?: is a form of its own.
@@ -20,7 +21,6 @@ TOKEN = re.compile(r"""
 | (?P<other>\d[\w.']*|->|[-+*/=!<>&|]=|&&|\|\||\+\+|--|\S)
 """, re.VERBOSE | re.DOTALL | re.MULTILINE)
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-SAY = "say{"  # say({"English", "한국어"})
 KEYWORDS = {"return", "else", "const", "constexpr", "static", "auto"}
 # Calls whose value is their argument.
 COPIES = {"", "std::string", "std::string_view", "std::move"}
@@ -40,7 +40,6 @@ class Text:
     callee: str  # what takes it: a function or, of {.member = }, the member
     position: int  # among the arguments
     forms: list
-    korean: str = ""  # the argument after it, if that is its Korean
 
 
 def unescaped(literal):
@@ -183,19 +182,12 @@ def assigned(tokens):
 
 
 def find_texts(tokens, callee, found):
-    before = None
     for position, part in enumerate(split(tokens, ",;")):
         member, value = assigned(part)
         forms = [form for form in forms_of(value)
                  if form.replace(HOLE, "").strip()]
-        korean = forms and before and (is_korean(forms[0]) or
-                                       callee == SAY)
-        if korean:
-            before.korean = forms[0]
-        before = None
-        if forms and not korean and not is_korean(forms[0]):
-            before = Text(value[0].line, member or callee, position, forms)
-            found.append(before)
+        if forms:
+            found.append(Text(value[0].line, member or callee, position, forms))
         for n, token in enumerate(part):
             if token.inner and has_text(token.inner):
                 name = callee_of(part[:n + 1])
@@ -204,13 +196,16 @@ def find_texts(tokens, callee, found):
                     find_texts(token.inner, name or callee + token.kind, found)
 
 
-def is_korean(text):
-    return re.search("[가-힣]", text) is not None
+def literals_in(tokens):
+    for token in tokens:
+        if token.kind == "text":
+            yield token.text
+        yield from literals_in(token.inner)
 
 
 def texts_in(path):
-    with open(path, encoding="utf-8") as source:
-        tree = tree_of(source.read())
+    """The texts of a source, and all of its literals."""
+    tree = tree_of(path.read_text("utf-8"))
     found = []
     find_texts(tree, "", found)
-    return found
+    return found, set(literals_in(tree))

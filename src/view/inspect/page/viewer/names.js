@@ -1,9 +1,6 @@
-// The page's words in English. {0} and {1} are replaced by values. Every other table has
-// the same keys and takes the same values. Names of arguments, formulas and the input text
-// are not translated.
-headwise.wordTables.en = {
-  'language.name': 'English',
-
+// Texts with computed names, t('statistic.' + name), and long ones. The others are at their
+// sites.
+headwise.names = {
   'axis.brighter': 'Brighter colour means more attention.',
   'axis.darker': 'Darker colour means more attention.',
   'axis.brighter_norm': 'Brighter colour means that the key adds more to the output.',
@@ -11,11 +8,9 @@ headwise.wordTables.en = {
   'axis.brighter_gradient': 'Blue: the pair raises F. Orange: it lowers F.',
   'axis.darker_gradient': 'Blue: the pair raises F. Orange: it lowers F.',
   'axis.sentence': 'Row = query (attends). Column = key (attended to).',
-  'axis.corner': 'query \\ key',
   'axis.query': 'query',
   'axis.key': 'key',
 
-  'shell.views': 'Views',
   'shell.grid': 'All heads',
   'shell.head': 'One head',
   'shell.trace': 'Steps',
@@ -23,159 +18,99 @@ headwise.wordTables.en = {
   'shell.scatter': 'Scatter',
   'shell.changes': 'Changes',
   'shell.through': 'Through layers',
-  'shell.settings': 'Settings',
-  'shell.table': 'Show as tables',
-  'shell.palette': 'Colours',
-  'shell.theme': 'Theme',
-  'shell.language': 'Language',
-  'shell.skip': 'Skip to the content',
   'shell.kind_self': 'self-attention',
   'shell.kind_cross': 'cross-attention',
   'shell.lengths': '{0} \u00d7 {1} (queries \u00d7 keys)',
-  'shell.sequence': 'sequence {0} of {1}',
   'shell.sizes': '{0} \u00d7 {1} (queries \u00d7 keys), head size {2}',
-  'shell.error':
-    'They differ from the exact weights by at most {0}, pooled cells by at most 0.004.',
+  'shell.error': 'They differ from the exact weights by at most {0}, pooled cells by at most 0.004.',
   'shell.coding_maps': 'Colours show attention weights stored in one byte each.',
   'shell.coding_tiles':
     'This page computes the attention weights from the queries, keys and log-sum-exp.',
   'shell.given': 'The statistics and the {0} largest weights of each query are exact.',
   'shell.again': 'Command that made this page:',
 
-  'theme.system': 'system',
-  'theme.light': 'light',
-  'theme.dark': 'dark',
   'palette.ink': 'ink',
   'palette.viridis': 'viridis',
   'palette.cividis': 'cividis',
 
-  'grid.tools': 'Sort and filter',
-  'grid.layer': 'Layer {0}',
-  'grid.sort': 'Sort by',
-  'grid.by_layer': 'layer and head',
-  'grid.descending': 'Largest first',
-  'grid.filter': 'Show heads where',
   'grid.filter_wrong': 'Cannot read "{0}". Write a statistic, < or >, and a number: {1} > 0.5',
   'grid.count': '{0} of {1} heads.',
   'grid.count_all': '{0} heads.',
-  'grid.open': 'Click or tap one to open it.',
   'grid.telling': 'Below each head: its strongest pattern if above 0.3, or its entropy.',
-  'grid.number_is': 'Number below each head: {0}.',
-  'grid.pruned': 'pruned',
-  'grid.gone': 'Pruned heads (hatched): {0}.',
   'grid.uneven': 'Rows that do not sum to 1: {0}. Weights are shown as they were given.',
-  'scatter.title': 'Heads by two statistics',
-  'scatter.tools': 'Axes and filter',
+
   'scatter.x': 'Horizontal axis',
   'scatter.y': 'Vertical axis',
-  'scatter.average': 'Mean over all texts',
-  'scatter.is_average': 'Means over all texts.',
   'scatter.about': 'Each point is a head. Its colour and number are its layer.',
 
-  'changes.title': 'Heads by how much they changed',
-  'changes.tools': 'Order',
-  'changes.descending': 'Most changed first',
   'changes.models': 'Differences: {0} minus {1}, means over texts.',
   'changes.tokens':
-    'Texts that the two models divide into different tokens: {0} of {1} (first: text {2}). Only ' +
-    'the statistics count them, not the similarity.',
+    'Texts that the two models divide into different tokens: {0} of {1} (first: text {2}). ' +
+    'Only the statistics count them, not the similarity.',
   'changes.only': 'Heads only in {0}: {1}',
   'changes.about':
-    'Similarity is the overlap of the attention maps, 1 for equal maps, with its 95% confidence ' +
-    'interval. * = the 95% confidence interval of a difference excludes 0. Choose a head to ' +
-    'compare the two maps.',
-  'changes.other': 'compared with',
-  'changes.match': 'match',
-  'changes.similarity': 'similarity',
+    'Similarity is the overlap of the attention maps, 1 for equal maps, with its 95% ' +
+    'confidence interval. * = the 95% confidence interval of a difference excludes 0. ' +
+    'Choose a head to compare the two maps.',
 
-  'through.title': 'Through all layers',
-  'through.tools': 'Measure and output token',
   'through.rollout': 'rollout',
   'through.flow': 'flow',
   'through.about_rollout':
-    'How much of each input token reaches the output token through all layers, if attention and ' +
-        'the residual connection pass it on in equal parts. The numbers add up to 1 (Abnar & ' +
-        'Zuidema 2020).',
+    'How much of each input token reaches the output token through all layers, if ' +
+    'attention and the residual connection pass it on in equal parts. The numbers add up ' +
+    'to 1 (Abnar & Zuidema 2020).',
   'through.about_flow':
-    'How much of each input token can at most reach the output token through all layers, if ' +
-        'attention weights are the capacities of pipes. Each number is computed alone, so they ' +
-        'do not add up to 1 (Abnar & Zuidema 2020).',
-  'through.output': 'Output token',
-  'through.input': 'Input token',
+    'How much of each input token can at most reach the output token through all layers, ' +
+    'if attention weights are the capacities of pipes. Each number is computed alone, so ' +
+    'they do not add up to 1 (Abnar & Zuidema 2020).',
   'through.of': 'output token {0} {1}',
   'through.none': 'Hover over or tap an input token to read its number.',
   'through.sentence': 'output {0} {1}, input {2} {3}: {4}',
   'through.colours': 'Colours end at the largest number shown and follow its square root.',
 
-  'pool.label': 'Pool cells by',
   'pool.max': 'maximum',
   'pool.mean': 'mean',
 
-  'fit.label': 'Fit colours to the data',
   'fit.about': 'Scale the colours to the largest weight shown instead of 1.',
 
-  'own.label': 'Separate colour scales',
   'own.about': 'Colours of each picture end at its own largest number, not at the largest of all.',
 
-  'measure.label': 'Show',
   'measure.attention': 'attention weights',
   'measure.norm': 'value-weighted norms',
   'measure.gradient': 'gradient \u00d7 attention',
   'measure.about_norm':
-    'Shown: attention weight \u00d7 |f|, how much each key adds to the output of the head. f is ' +
-        'the key\'s value times the output projection (Kobayashi et al. 2020). The statistics ' +
-        'are those of the attention weights, except the norm.',
+    'Shown: attention weight \u00d7 |f|, how much each key adds to the output of the head. ' +
+    'f is the key\'s value times the output projection (Kobayashi et al. 2020). The ' +
+    'statistics are those of the attention weights, except the norm.',
   'measure.about_gradient':
-    'Shown: attention weight \u00d7 dF/dw, how much F moves, to first order, if a query reads a ' +
-        'key more. Pooled cells are means. The statistics are those of the attention weights, ' +
-        'except the norm and those of gradients.',
-  'gradient.label': 'F is the logit of the label',
+    'Shown: attention weight \u00d7 dF/dw, how much F moves, to first order, if a query ' +
+    'reads a key more. Pooled cells are means. The statistics are those of the attention ' +
+    'weights, except the norm and those of gradients.',
+
   'gradient.token': 'F is the logit of the token that follows position {0}:',
   'gradient.length': 'F is the length of the embedding, {0}.',
 
   'head.name': 'Layer {0}, head {1}',
   'head.short': 'layer {0} head {1}',
-  'head.choose': 'Layer and head',
-  'head.previous': 'Previous',
-  'head.next': 'Next',
-  'head.layer': 'Layer',
-  'head.which': 'Head',
   'head.tools': 'Compare, zoom, colours',
-  'head.group': 'key and value head {0}',
   'head.group_of': 'Reads key and value head {0}, shared by query heads {1}.',
-  'head.mask': 'Mask: {0}.',
-  'head.empty': 'Fully masked rows: {0}',
   'head.uneven': 'Rows that do not sum to 1: {0} (farthest sum: {1}).',
   'head.query_start': 'Query 0 is at the position of key {0}.',
-  'head.t5': 'T5 relative-position bias.',
-  'head.alibi': 'ALiBi slope {0}.',
-  'head.sink': 'Sink {0}; rows sum to less than 1.',
   'head.error': 'Colours are accurate to within {0}.',
   'head.pruned': 'This head was pruned: it has no parameters and computes no attention.',
+
   'mask.none': 'none',
   'mask.no_weight': 'pairs without weight in any head',
 
-  'part.label': 'Attention',
-  'part.all': 'all',
   'part.about': 'Show only attention from one sentence to the other. A is the first.',
 
-  'part.statistics': 'The statistics still cover all tokens of both sentences.',
-
-  'special.hide': 'Hide {0}',
-  'special.renormalise': 'Make rows sum to 1',
   'special.about': 'Divides each row by the attention that its visible tokens receive.',
 
-  'zoom.label': 'Zoom',
-  'zoom.all': 'all {0}',
-  'zoom.cells': '{0} tokens',
   'zoom.window': 'Queries {0}\u2013{1} of {2}, keys {3}\u2013{4} of {5}.',
   'zoom.pooled': 'One cell pools {0} \u00d7 {1} attention weights ({2}).',
   'zoom.pixel': 'One pixel pools {0} \u00d7 {1} attention weights ({2}).',
   'zoom.pixel_norm': 'One pixel pools {0} \u00d7 {1} norms ({2}).',
   'zoom.pixel_gradient': 'One pixel pools {0} \u00d7 {1} products ({2}).',
-  'zoom.pooled_special': 'Pooled cells still include the special tokens.',
-  'zoom.enter': 'Click, tap or press Enter to zoom in.',
-  'zoom.minimap': 'Whole matrix',
   'zoom.minimap_about': 'Position of the window in the whole matrix. Click to move it.',
 
   'matrix.role': 'matrix of attention weights',
@@ -184,34 +119,30 @@ headwise.wordTables.en = {
   'matrix.label': 'Attention weights of layer {0}, head {1}',
   'matrix.label_norm': 'Value-weighted norms of layer {0}, head {1}',
   'matrix.label_gradient': 'Gradient times attention of layer {0}, head {1}',
-  'matrix.difference': 'Difference of the two heads, A minus B',
   'matrix.help': 'Arrow keys move between cells, Enter pins a cell, plus and minus zoom.',
-  'label.uneven': 'weights sum to {0}',
+
   'label.empty': 'fully masked',
   'label.padding': 'no query may attend to it',
+
   'profile.row': 'Query {0} over the keys. Dashed: mean over all queries.',
-  'profile.row_norm': 'Query {0} over the keys. Dashed: mean over all queries.',
+  'profile.row_norm': 'norm|Query {0} over the keys. Dashed: mean over all queries.',
   'profile.row_gradient':
     'Query {0} over the keys. Dashed: sum over all queries, on its own scale up to \u00b1{1}.',
   'profile.row_none': 'Dashed: mean attention that each key receives.',
   'profile.row_none_norm': 'Dashed: mean norm of each key.',
   'profile.row_none_gradient': 'Dashed: sum over all queries for each key, up to \u00b1{0}.',
-  'profile.column': 'key {0}',
+
   'sentence.label': 'Tokens, coloured by the attention of the token in view',
-  'lines.label': 'Lines from queries to keys',
+
   'lines.about': 'One line per attention weight of at least {0}. Thicker means more.',
   'lines.about_norm': 'One line per norm of at least {0}. Thicker means more.',
   'lines.about_gradient':
     'One line per product of size {0} or more, blue if it raises F, orange if it lowers F.',
 
-  'cell.none': 'Hover over or tap a cell to read its weight.',
   'cell.sentence': 'query {0} {1}, key {2} {3}: {4}',
   'cell.pooled': 'queries {0}\u2013{1}, keys {2}\u2013{3}, {4}:',
-  'cell.error': '\u00b1 {0}',
   'cell.masked': 'masked',
   'cell.empty': 'fully masked',
-  'cell.pending': 'computing',
-  'cell.outside': '\u2013',
 
   'legend.weight': 'attention weight',
   'legend.weight_norm': 'weight \u00d7 |f|',
@@ -229,21 +160,13 @@ headwise.wordTables.en = {
   'legend.own': 'Each map ends at its largest weight.',
   'legend.own_norm': 'Each map ends at its largest norm.',
   'legend.own_gradient': 'Each map ends at its largest product.',
-  'legend.largest': 'largest',
-  'legend.more': '{0} larger',
 
-  'compare.with': 'Compare with layer',
-  'compare.none': 'none',
   'compare.document_text': 'Compare with text',
   'compare.document_model': 'Compare with model',
   'compare.document_variant': 'Compare with heads',
   'compare.positions': 'A and B have different tokens: the difference is position by position.',
-  'compare.lengths':
-    'A and B have different numbers of tokens, so their difference is not shown.',
-  'compare.caption': 'A \u2212 B: {0} minus {1}',
+  'compare.lengths': 'A and B have different numbers of tokens, so their difference is not shown.',
 
-  'document.name': 'text {0}',
-  'document.whole': 'with all heads',
   'document.choose_text': 'Text',
   'document.choose_model': 'Model',
   'document.choose_variant': 'Heads',
@@ -255,98 +178,46 @@ headwise.wordTables.en = {
   'document.next_variant': 'Next',
 
   'texts.title': 'Layer {0}, head {1} in all texts',
-  'texts.tools': 'Head and order',
-  'texts.by_number': 'number',
-  'texts.count': '{0} texts.',
   'texts.missing': 'This head was pruned in {0} of them.',
-  'texts.only_in': 'Only {0} has this head.',
-  'texts.tokens': 'tokens',
-  'texts.mean': 'mean over the texts',
-  'texts.mean_is': 'Mean over the texts: {0}.',
-  'texts.number': 'text',
-  'texts.number_is': 'Number below each text: {0}.',
 
-  'detail.title': 'Query',
   'detail.none': 'Hover over or tap a query to see its statistics and top keys.',
   'detail.uneven': 'The weights of this query sum to {0}, not to 1.',
-  'detail.of': 'Query {0}',
-  'detail.top': 'Top keys',
   'detail.top_all': 'Top keys (hidden tokens included)',
 
   'elements.title': 'Query and key by component',
-  'elements.none': 'Click or tap a cell, or press Enter, to see how its score is computed.',
   'elements.left_out':
-      'This page has no q and k: its attention weights are smaller (--elements keeps q and k), it was made with --no-elements, or its scores are additive or have a bias.',
-  'elements.weights_only':
-      'This page has no q and k: it was made from attention weights.',
+    'This page has no q and k: its attention weights are smaller (--elements keeps q and ' +
+    'k), it was made with --no-elements, or its scores are additive or have a bias.',
+  'elements.weights_only': 'This page has no q and k: it was made from attention weights.',
   'elements.bars': 'One bar per component: up is positive, down is negative.',
-  'elements.component': 'component',
-  'elements.dot': 'dot product',
-  'elements.scaled': 'scaled',
-  'elements.softcap': 'softcap',
-  'elements.t5': 'T5 bias',
   'elements.offset': 'key position minus query position = {0}',
-  'elements.alibi': 'ALiBi',
-  'elements.mask': 'mask',
-  'elements.may': 'may attend',
-  'elements.may_not': 'masked',
-  'elements.share': 'attention weight',
 
-  'trace.title': 'Steps of the forward pass',
-  'trace.none': 'This page has no steps.',
   'trace.axes': 'B batch, L tokens, Lq queries, Lkv keys, H heads, D head size, E embed_dim.',
-  'trace.step': 'step',
-  'trace.layer': 'layer',
-  'trace.formula': 'formula',
-  'trace.shape': 'shape',
-  'trace.min': 'min',
-  'trace.max': 'max',
-  'trace.not_finite': 'NaN/infinite count',
-  'trace.scalar': 'scalar',
   'trace.hidden': 'hidden = output of layer {0}',
   'trace.hidden_first': 'hidden = input of this layer',
 
-  'tables.heads': 'Heads and their statistics',
-  'tables.head': 'head',
-  'tables.kv_head': 'kv head',
   'tables.weights': 'Attention weights, layer {0}, head {1}',
   'tables.weights_norm': 'Value-weighted norms, layer {0}, head {1}',
   'tables.weights_gradient': 'Gradient times attention, layer {0}, head {1}',
-  'tables.rows': 'Statistics per query, layer {0}, head {1}',
   'tables.lines': 'Pairs with an attention weight of at least {0}',
   'tables.lines_norm': 'Pairs with a norm of at least {0}',
   'tables.lines_gradient': 'Pairs with a product of size {0} or more',
   'tables.mean': 'mean over all queries',
   'tables.mean_norm': 'mean over all queries',
   'tables.mean_gradient': 'sum over all queries',
-  'tables.rows_before': 'Previous queries',
-  'tables.rows_after': 'Next queries',
-  'tables.columns_before': 'Previous keys',
-  'tables.columns_after': 'Next keys',
 
-  'dialog.close': 'Close',
-  'export.open': 'Export',
-  'export.title': 'Export this view',
   'export.about': 'PNG and SVG save the picture; CSV and JSON save its numbers.',
   'export.digits':
     'Each number ends with its first uncertain digit, so rows may not sum to exactly 1.',
   'export.digits_norm': 'Each number ends with its first uncertain digit.',
   'export.digits_gradient': 'Each number ends with its first uncertain digit.',
-  'export.saved': 'Saved {0}.',
   'export.no_picture': 'Tables cannot be saved as a picture. Turn off "{0}" or use CSV or JSON.',
-  'export.only_table': 'This view is a table, which cannot be saved as a picture. Use CSV or JSON.',
-  'search.open': 'Find token',
-  'search.title': 'Find a token',
-  'search.label': 'Text or position of a token',
-  'search.count': '{0} found.',
+
   'search.many': 'More than {0} found. The first {0} are shown.',
-  'help.open': 'Help',
-  'help.title': 'How to read this page',
+
   'help.colours': 'Hatched cells are masked: the query may not attend there. They are not zero.',
-  'help.keys': 'Keyboard shortcuts',
   'help.shortcuts': 'Use single-letter shortcuts',
-  'help.statistics': 'Statistics',
-  'help.exact': 'How exact the numbers are',
+
   'keys.cell': 'next cell or head',
   'keys.far': 'first or last cell, ten cells up or down',
   'keys.pin': 'open the head, pin the cell',
@@ -373,15 +244,15 @@ headwise.wordTables.en = {
   'keys.zoom_out': 'Zoom out',
 
   'failure.block':
-    'Part of this page (block {0}) cannot be read. The file is damaged; make or copy it again.',
+    'Part of this page (block {0}) cannot be read. The file is damaged; make or copy it ' +
+    'again.',
   'failure.worker':
-    'The attention weights cannot be computed: the worker stopped ({0}). Dotted cells ' +
-        'have no value. Reload the page, or zoom in to compute fewer cells.',
+    'The attention weights cannot be computed: the worker stopped ({0}). Dotted cells have ' +
+    'no value. Reload the page, or zoom in to compute fewer cells.',
   'failure.browser':
-    'This browser cannot decompress the page\'s data. Use Chrome 80, Firefox 113, ' +
-        'Safari 16.4 or newer.',
+    'This browser cannot decompress the page\'s data. Use Chrome 80, Firefox 113, Safari ' +
+    '16.4 or newer.',
   'failure.page': 'This page\'s data cannot be read. The file is damaged; make or copy it again.',
-  'failure.other': 'Something went wrong: {0}',
 
   'statistic.entropy': 'entropy',
   'statistic.distance': 'distance',
@@ -393,8 +264,8 @@ headwise.wordTables.en = {
   'statistic.norm': 'norm',
   'statistic.gradient': 'gradient',
   'statistic.integrated': 'integrated',
-  'statistic.integrated-by-layer': 'integrated by layer',
   'statistic.separator': 'separator',
+
   'about.entropy':
     'How widely a query spreads its attention, in nats: 0 for one key, ln n for n equal keys.',
   'about.distance': 'Mean distance between query and key in tokens, weighted by attention.',
@@ -404,13 +275,12 @@ headwise.wordTables.en = {
   'about.self': 'Attention to the query\'s own token.',
   'about.next': 'Attention to the token just after the query.',
   'about.norm':
-    'Upper bound on what the head adds to the output: attention weight \u00d7 |f|, summed over the keys.',
+    'Upper bound on what the head adds to the output: attention weight \u00d7 |f|, summed ' +
+    'over the keys.',
   'about.gradient':
-    'How much F moves, to first order, if the head counts more: gradient \u00d7 attention, summed ' +
-        'over all pairs; of a query, over its keys.',
+    'How much F moves, to first order, if the head counts more: gradient \u00d7 attention, ' +
+    'summed over all pairs; of a query, over its keys.',
   'about.integrated':
     'What the head adds to F while all heads of the model go from absent to present together.',
-  'about.integrated-by-layer':
-    'What the head adds to F while the heads of its layer go from absent to present together.',
   'about.separator': 'Attention to the separator tokens, such as [SEP].',
 };

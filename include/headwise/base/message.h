@@ -1,0 +1,86 @@
+// A text of an error that can be translated: its English form, "has {} heads",
+// and the values that take the place of each {}. A catalogue knows a message by
+// its form, so translations neither read nor repeat what is in the values.
+//
+// Example:
+//   hw::Message a = "is empty";
+//   hw::Message b = hw::message("a multiple of {} = {}", "num_heads", 8);
+//   b.text()  // "a multiple of num_heads = 8"
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+class Message {
+ public:
+  Message() = default;  // no text
+  // A form without values: a text that no catalogue has stays as it is.
+  // NOLINTBEGIN(google-explicit-constructor): `return "is empty"`
+  Message(const char* form) : text_(form), form_(form) {}
+  Message(std::string_view form) : text_(form), form_(form) {}
+  Message(std::string form) : text_(std::move(form)), form_(text_) {}
+  // NOLINTEND(google-explicit-constructor)
+  // A form with a value for each {}.
+  Message(std::string form, std::vector<Message> values);
+  // A name, a number, or a list of them: the same in every language.
+  static Message verbatim(std::string text);
+
+  // In English.
+  const std::string& text() const { return text_; }
+  explicit operator const std::string&() const { return text_; }
+  bool empty() const { return text_.empty(); }
+  // Empty if the text is the same in every language.
+  const std::string& form() const { return form_; }
+  std::span<const Message> values() const { return values_; }
+
+  // As bytes, and from them: nothing if they are others.
+  std::string packed() const;
+  static std::optional<Message> unpacked(std::string_view bytes);
+
+  // Whether the English is the same.
+  friend bool operator==(const Message& a, const Message& b) {
+    return a.text_ == b.text_;
+  }
+
+ private:
+  std::string text_;
+  std::string form_;
+  std::vector<Message> values_;
+};
+
+namespace detail {
+
+template <class Value>
+Message message_value(const Value& value) {
+  if constexpr (std::same_as<Value, Message>) {
+    return value;
+  } else if constexpr (std::same_as<Value, char>) {
+    return Message::verbatim(std::string(1, value));
+  } else if constexpr (std::integral<Value>) {
+    return Message::verbatim(std::to_string(value));
+  } else {  // "num_heads" is a name here, not a form
+    return Message::verbatim(std::string(std::string_view(value)));
+  }
+}
+
+}  // namespace detail
+
+// Values are numbers, names, and messages, which are translated, too.
+template <class... Values>
+Message message(std::string_view form, const Values&... values) {
+  return Message(std::string(form), {detail::message_value(values)...});
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop
