@@ -1,6 +1,5 @@
 #include "call_outputs.h"
 
-#include <array>
 #include <span>
 
 #include "error.h"
@@ -8,58 +7,40 @@
 #include "one_at_a_time.h"
 
 namespace headwise::python {
-namespace {
-
-// A new array of float32 with these extents, the first only if `with_first`.
-NewArray new_floats(const ArrayArgument& like, const Extents<4>& extents,
-                    bool with_first) {
-  return {like, DType::float32, std::span(extents).subspan(with_first ? 0 : 1)};
-}
-
-}  // namespace
 
 CallOutputs::CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
                          BatchAxes axes, const CallOptions& options)
     : spec_(spec), like_(like), axes_(axes) {
-  const AttentionShape& shape = spec.shape;
-  const std::size_t B = shape.batches();
-  const std::size_t rows = shape.query_rows();
-  const Extents<4> of_output = {B, rows, shape.Hq, shape.Dv};
-  const Extents<4> of_rows = {B, shape.Hq, rows, 2};
-  const bool whole =
-      spec.key_part == KeyPart::all || spec.key_part == KeyPart::last;
+  // Nothing where the options do not ask for it; the first axis only if
+  // `with_first`.
+  const auto make = [&](CallTensor tensor, bool with_first,
+                        AxisOrder order = AxisOrder::rows_first) {
+    const TensorArg expected = expected_tensor(spec, tensor, like.dtype());
+    return expected.rank() == 0
+               ? NewArray()
+               : NewArray(like, expected.dtype(),
+                          expected.extents().subspan(with_first ? 0 : 1),
+                          order);
+  };
   if (options.out.is_valid()) {
     given_output_.emplace(options.out, options.named("out"), options.graph());
     given_output_->expect_on(like.gpu());
-  } else if (whole) {
-    output_ = {like, like.dtype(),
-               std::span(of_output).subspan(axes.tensors ? 0 : 1),
-               like.order()};
+  } else {
+    output_ = make(CallTensor::output, axes.tensors, like.order());
   }
-  if (spec.attn_weights != AttnWeights::none) {
-    const std::size_t heads =
-        spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq;
-    attn_weights_ = new_floats(
-        like, {shape.B, heads, shape.Lq, spec.pair_columns()}, axes.sequences);
-  }
-  if (spec.scores != ScoresStage::none) {
-    scores_ =
-        new_floats(like, {shape.B, shape.Hq, shape.Lq, spec.pair_columns()},
-                   axes.sequences);
-  }
+  attn_weights_ = make(CallTensor::attn_weights, axes.sequences);
+  scores_ = make(CallTensor::scores, axes.sequences);
   if (options.lse) {
-    const std::array<std::size_t, 3> extents = {B, shape.Hq, rows};
-    lse_ = {like, DType::float32,
-            std::span(extents).subspan(axes.tensors ? 0 : 1)};
+    lse_ = make(CallTensor::lse, axes.tensors);
   }
   if (options.softmax_rows) {
-    softmax_rows_ = new_floats(like, of_rows, axes.tensors);
+    softmax_rows_ = make(CallTensor::softmax_rows, axes.tensors);
   }
   if (options.state.is_valid()) {
     take_state(options.state);
   } else if (spec.key_part == KeyPart::first) {
-    state_rows_ = new_floats(like, of_rows, axes.tensors);
-    state_context_ = new_floats(like, of_output, axes.tensors);
+    state_rows_ = make(CallTensor::state_rows, axes.tensors);
+    state_context_ = make(CallTensor::state_context, axes.tensors);
   }
   if (spec.statistics.any()) {
     statistics_ = value_of(AttentionStatistics::create(spec));

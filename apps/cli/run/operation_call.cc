@@ -13,23 +13,6 @@
 namespace headwise::cli {
 namespace {
 
-// All pairs of tensors with these sizes, for this number of heads; 0: not
-// wanted.
-Extents<4> pairs_of(const AttentionOptions& options, const Extents<4>& q,
-                    const Extents<4>& k, const AddedKeys& added_keys,
-                    std::size_t heads) {
-  if (heads == 0) {
-    return {};
-  }
-  const std::size_t added = (added_keys.bias_k.data() != nullptr ? 1U : 0U) +
-                            (added_keys.zero_attn ? 1U : 0U);
-  const Offsets& offsets = options.offsets;
-  return offsets.ragged()
-             ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
-                          longest(offsets.key) + added}
-             : Extents<4>{q[0], heads, q[1], k[1] + added};
-}
-
 // What the backward pass reads of the forward pass in T.
 template <class T>
 struct ForwardOf {
@@ -83,6 +66,7 @@ template <class T>
 Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
                             bool batched, const AttentionOptions& options,
                             const OperationOptions& operation_options,
+                            const AttentionSpec& spec,
                             const Rotation& rotation) {
   auto in = narrow<T>(std::move(floats));
   HEADWISE_TRY(in);
@@ -90,19 +74,18 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
   const auto q = as_extents(std::as_const(in->query).view(), heads_first);
   const auto k = as_extents(std::as_const(in->key).view(), heads_first);
   const auto v = as_extents(std::as_const(in->value).view(), heads_first);
-  const auto [B, Lq, H, D] = q.extents();
-  const std::size_t Dv = v.extent(3);
-  auto output = Tensor<T, 4>::create(heads_first ? Extents<4>{B, H, Lq, Dv}
-                                                 : Extents<4>{B, Lq, H, Dv});
-  const auto pairs = [&](std::size_t heads) {
-    return Tensor<float, 4>::create(pairs_of(options, q.extents(), k.extents(),
-                                             operation_options.added_keys,
-                                             heads));
+  const Extents<4> of_output =
+      expected_tensor(spec, CallTensor::output).extents4();
+  const auto [B, Lq, H, Dv] = of_output;
+  auto output =
+      Tensor<T, 4>::create(heads_first ? Extents<4>{B, H, Lq, Dv} : of_output);
+  const auto make = [&](CallTensor tensor) {
+    return Tensor<float, 4>::create(expected_tensor(spec, tensor).extents4());
   };
-  auto attn_weights = pairs(weight_heads(options, H));
-  auto scores = pairs(score_heads(options, H));
+  auto attn_weights = make(CallTensor::attn_weights);
+  auto scores = make(CallTensor::scores);
   auto lse = Tensor<float, 3>::create({B, H, Lq});
-  auto rows = Tensor<float, 4>::create({B, H, Lq, 2});
+  auto rows = make(CallTensor::softmax_rows);
   HEADWISE_TRY(output);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(lse);
@@ -140,10 +123,10 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
 Result<RunResult> attend(const RunFlags& flags, Operands<float, 4> in,
                          bool batched, const AttentionOptions& options,
                          const OperationOptions& operation_options,
-                         const Rotation& rotation) {
+                         const AttentionSpec& spec, const Rotation& rotation) {
   return with_dtype(flags.dtype, [&](auto number) {
     return attend_in<decltype(number)>(flags, std::move(in), batched, options,
-                                       operation_options, rotation);
+                                       operation_options, spec, rotation);
   });
 }
 

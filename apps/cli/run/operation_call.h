@@ -9,11 +9,11 @@
 
 namespace headwise::cli {
 
-// In the type of --dtype; the result is float32 again. Errors: those of the
-// library and of --d-output.
+// `spec`: of the call. In the type of --dtype; the result is float32 again.
+// Errors: those of the library and of --d-output.
 Result<RunResult> attend(const RunFlags& flags, Operands<float, 4> in,
                          bool batched, const AttentionOptions& options,
                          const OperationOptions& operation_options,
-                         const Rotation& rotation);
+                         const AttentionSpec& spec, const Rotation& rotation);
 
 }  // namespace headwise::cli

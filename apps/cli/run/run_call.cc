@@ -44,7 +44,7 @@ Result<RunResult> attend_alone(const RunFlags& flags, ReadyCall ready,
   }
   return with_present(flags, std::move(ready.in), [&](Operands<float, 4> in) {
     return attend(flags, std::move(in), batched, options, operation_options,
-                  ready.rotation);
+                  ready.spec, ready.rotation);
   });
 }
 

@@ -174,5 +174,11 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
                                        const Extents<4>& value);
 Result<AttentionShape> attention_shape(const CallTensors& tensors);
 
+// The element type and the extents that a tensor of a call must have, without
+// data; no axes: the options do not ask for it. `number`: the type of the
+// query.
+TensorArg expected_tensor(const AttentionSpec& spec, CallTensor tensor,
+                          DType number = DType::float32);
+
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

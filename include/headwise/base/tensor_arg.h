@@ -30,6 +30,21 @@ class TensorArg {
   // NOLINTNEXTLINE(google-explicit-constructor): callers pass views and tensors
   TensorArg(X&& x) : TensorArg(ViewOf<X>(x), nullptr) {}
 
+  // Of at most four axes, in C order without gaps.
+  TensorArg(void* data, DType dtype, std::span<const std::size_t> extents)
+      : data_(data),
+        dtype_(dtype),
+        rank_(static_cast<std::uint8_t>(extents.size())),
+        writable_(true) {
+    assert(extents.size() <= kMostAxes);
+    std::ptrdiff_t step = 1;
+    for (std::size_t axis = extents.size(); axis-- > 0;) {
+      extents_[axis] = extents[axis];
+      strides_[axis] = step;
+      step *= static_cast<std::ptrdiff_t>(extents[axis]);
+    }
+  }
+
   bool given() const { return data_ != nullptr; }
   const void* data() const { return data_; }
   // Of a tensor that is written.

@@ -243,6 +243,21 @@ class Arguments {
   const CallTensors& tensors_;
 };
 
+// `number`: of the query.
+DType type_of(ElementType type, DType number) {
+  switch (type) {
+    case ElementType::of_call:
+      return number;
+    case ElementType::of_sums:
+      return number == DType::float64 ? DType::float64 : DType::float32;
+    case ElementType::float32:
+      return DType::float32;
+    case ElementType::int64:
+      return DType::int64;
+  }
+  return DType::float32;
+}
+
 // One tensor against its row of the table.
 class TensorCheck {
  public:
@@ -270,7 +285,7 @@ class TensorCheck {
                                                   why_not(row.condition))
                                     : ok();
     }
-    if (const DType type = type_of(row.type);
+    if (const DType type = type_of(row.type, type_);
         given && argument.dtype() != type) {
       return argument_error(operation_, row.name,
                             message("is of type {}", name_of(argument.dtype())),
@@ -290,20 +305,6 @@ class TensorCheck {
   }
 
  private:
-  DType type_of(ElementType type) const {
-    switch (type) {
-      case ElementType::of_call:
-        return type_;
-      case ElementType::of_sums:
-        return type_ == DType::float64 ? DType::float64 : DType::float32;
-      case ElementType::float32:
-        return DType::float32;
-      case ElementType::int64:
-        return DType::int64;
-    }
-    return DType::float32;
-  }
-
   std::string_view axes(const CallTensorRow& row) const {
     const bool mean = row.sizes[1] == Size::weight_heads &&
                       spec_.attn_weights == AttnWeights::mean;
@@ -408,6 +409,15 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
     }
   }
   return ok();
+}
+
+TensorArg expected_tensor(const AttentionSpec& spec, CallTensor tensor,
+                          DType number) {
+  const CallTensorRow& row = row_of(tensor);
+  return row.need == Need::if_wanted || holds(spec, row.condition)
+             ? TensorArg(nullptr, type_of(row.type, number),
+                         Sizes::OfTensor(Sizes(spec), row).all())
+             : TensorArg();
 }
 
 Status check_call(std::string_view operation, const AttentionSpec& spec,

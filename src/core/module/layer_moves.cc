@@ -29,17 +29,6 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
   return Projected{std::move(q), std::move(k), std::move(v)};
 }
 
-// Of a tensor over all pairs of this number of heads; empty if not wanted.
-Extents<4> pairs_of(const AttentionSpec& spec, bool wanted, std::size_t heads) {
-  const AttentionShape& shape = spec.shape;
-  return wanted ? Extents<4>{shape.B, heads, shape.Lq, spec.pair_columns()}
-                : Extents<4>{};
-}
-Extents<4> attn_weights_extents(const AttentionSpec& spec) {
-  return pairs_of(spec, spec.attn_weights != AttnWeights::none,
-                  spec.attn_weights == AttnWeights::mean ? 1 : spec.shape.Hq);
-}
-
 // Scores before the mask are computed of every key.
 bool reads_masked_keys(const AttentionSpec& spec) {
   return spec.scores == ScoresStage::raw || spec.scores == ScoresStage::softcap;
@@ -106,13 +95,15 @@ Result<Attended> attend(const PlannedCall& plan, const SplitHeads& heads,
   const std::size_t Lq = shape.query_rows();
   auto merged = Tensor<float, 3>::create_unset_in(std::move(memory.merged),
                                                   {B, Lq, shape.Hq * shape.Dv});
-  auto attn_weights =
-      Tensor<float, 4>::create_unset(attn_weights_extents(plan.spec()));
+  const auto pairs = [&](CallTensor tensor) {
+    return Tensor<float, 4>::create_unset(
+        expected_tensor(plan.spec(), tensor).extents4());
+  };
+  auto attn_weights = pairs(CallTensor::attn_weights);
   auto lse = Tensor<float, 3>::create_unset({B, shape.Hq, wanted.lse ? Lq : 0});
   auto rows = Tensor<float, 4>::create_unset(
       {B, shape.Hq, Lq, wanted.softmax_rows ? std::size_t{2} : 0});
-  auto scores = Tensor<float, 4>::create_unset(
-      pairs_of(plan.spec(), plan.spec().scores != ScoresStage::none, shape.Hq));
+  auto scores = pairs(CallTensor::scores);
   HEADWISE_TRY(merged);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(lse);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attention/planned_call.h"
+#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "kernels/gradient_tile.h"
 
@@ -52,39 +53,25 @@ class Pool {
   std::int64_t without_key_ = 0;
 };
 
-template <class T, std::size_t Rank>
-Status make(Tensor<T, Rank>& tensor, bool wanted,
-            const Extents<Rank>& extents) {
-  if (!wanted) {
-    return ok();
-  }
-  auto made = Tensor<T, Rank>::create(extents);
-  HEADWISE_TRY(made);
-  tensor = *std::move(made);
-  return ok();
-}
-
 }  // namespace
 
 Result<AttentionStatistics> AttentionStatistics::create(
     const AttentionSpec& spec) try {
-  const StatisticsOptions& wanted = spec.statistics.wanted();
-  const AttentionShape& shape = spec.shape;
-  const std::size_t B = shape.batches();
-  const std::size_t rows = shape.query_rows();
-  const std::size_t top = wanted.top_keys;
-  const Extents<4> map = {shape.B, shape.Hq, map_size(shape.Lq),
-                          map_size(shape.Lkv)};
   AttentionStatistics made;
-  for (const Status& s :
-       {make(made.rows, wanted.rows, {B, shape.Hq, rows, kStatistics}),
-        make(made.top_keys, top != 0, {B, shape.Hq, rows, top}),
-        make(made.top_weights, top != 0, {B, shape.Hq, rows, top}),
-        make(made.columns, wanted.columns, {B, shape.Hq, shape.key_rows()}),
-        make(made.map_mean, wanted.map, map),
-        make(made.map_largest, wanted.map, map)}) {
-    HEADWISE_TRY(s);
-  }
+  const auto make = [&]<class T, std::size_t Rank>(CallTensor tensor,
+                                                   Tensor<T, Rank>& place) {
+    const TensorArg expected = expected_tensor(spec, tensor);
+    return expected.rank() == 0
+               ? ok()
+               : assign(place, Tensor<T, Rank>::create(
+                                   expected.view<T, Rank>().extents()));
+  };
+  HEADWISE_TRY(make(CallTensor::rows, made.rows));
+  HEADWISE_TRY(make(CallTensor::top_keys, made.top_keys));
+  HEADWISE_TRY(make(CallTensor::top_weights, made.top_weights));
+  HEADWISE_TRY(make(CallTensor::columns, made.columns));
+  HEADWISE_TRY(make(CallTensor::map_mean, made.map_mean));
+  HEADWISE_TRY(make(CallTensor::map_largest, made.map_largest));
   return made;
 } catch (...) {
   return caught_out_of_memory();
