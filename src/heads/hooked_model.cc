@@ -14,13 +14,6 @@ namespace {
 
 constexpr std::string_view kHookedModel = "hooked_model";
 
-BertOptions bert_options_of(const HookedPass& pass) {
-  return {.from = pass.from,
-          .before_each = pass.before_each,
-          .hooks = pass.hooks,
-          .executor = pass.executor};
-}
-
 class HookedSentences final : public HookedModel {
  public:
   HookedSentences(const SentenceEncoder& encoder, const LabelProbe* probe)
@@ -33,9 +26,9 @@ class HookedSentences final : public HookedModel {
   bool causal() const override { return false; }
 
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const HookedPass& pass) const override {
+                                  const ModelPass& pass) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-      auto result = encoder_.encoder().forward(ids, bert_options_of(pass));
+      auto result = encoder_.encoder().forward(ids, pass);
       HEADWISE_TRY(result);
       return std::move(result->hidden);
     });
@@ -65,10 +58,10 @@ class HookedSentences final : public HookedModel {
     return outputs_of(*std::move(embeddings));
   }
 
-  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+  Status differentiate(const RaggedTokens& ids, const ModelPass& pass,
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
-      auto saved = encoder_.forward_for_backward(ids, bert_options_of(pass));
+      auto saved = encoder_.forward_for_backward(ids, pass);
       HEADWISE_TRY(saved);
       auto embeddings = saved->embeddings.clone();
       HEADWISE_TRY(embeddings);
