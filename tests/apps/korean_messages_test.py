@@ -36,12 +36,14 @@ OF_SUBJECT = {("value_error", 2), ("argument_error", 2), ("bad_data", 0),
               ("wrong_option", 2)}
 
 # Texts of several words that are no errors. Help, which translation_test.cc
-# tests: what takes it, beside the functions add_..().
-HELP = {"add", "about", "examples", "file", "footer", "kExamples", "Program",
-        "type_name"}
+# tests: what takes it, beside the functions add_..() and under().
+HELP = {"option_row", "about", "examples", "file", "footer", "kExamples",
+        "Program"}
 # What JSON, journals and files of the system hold, and what the compiler says.
 FOR_PROGRAMS = {"compared_with", "find", "starts_with", "static_assert"}
 OTHER_TEXTS = {
+    # Of rules, each of which is looked at.
+    "{} cannot be used with {}", "{} cannot be used with {}: {}",
     "Built-in examples (--example NAME):\n", "headwise view{}", "model name",
     "random {}", "training data",
     "headwise explain --params {} --tokens {} --picture {}",

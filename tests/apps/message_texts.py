@@ -182,6 +182,32 @@ def assigned(tokens):
     return None, tokens
 
 
+def is_option_row(arguments):
+    """{"--mask", &flags.mask, npy(), ..}"""
+    return len(arguments) >= 4 and bool(arguments[1]) and \
+        arguments[1][0].text == "&"
+
+
+def rule_forms(arguments):
+    """What {"--chunk|--page", needs, "--cache"} says (command_line.h)."""
+    if len(arguments) < 3 or [token.kind for token in arguments[1]] != ["name"]:
+        return []
+    texts = ["".join(token.text for token in argument if token.kind == "text")
+             for argument in arguments] + [""]
+    options = [option.split("+")[0] for option in texts[0].split("|")]
+    others, words = texts[2].replace("+", " and "), texts[3]
+    why = f": {words}" if words else ""
+    sentences = {"needs": "{0} needs " + (words or others),
+                 "excludes": "{0} cannot be used with " + others + why,
+                 "only": HOLE + " cannot be used with {0}" + why,
+                 "apart": "{0} and " + others + " cannot be used together",
+                 "never": words, "always": words}
+    sentence = sentences.get(arguments[1][0].text.split("::")[-1], "")
+    return [sentence.replace("{0}", option).replace(
+        HOLE, HOLE if "{0}" in sentence else option) for option in options] \
+        if sentence else []
+
+
 def find_texts(tokens, callee, found):
     before = None
     for position, part in enumerate(split(tokens, ",;")):
@@ -199,6 +225,13 @@ def find_texts(tokens, callee, found):
         for n, token in enumerate(part):
             if token.inner and has_text(token.inner):
                 name = callee_of(part[:n + 1])
+                arguments = split(token.inner, ",")
+                rule = rule_forms(arguments) if token.kind == "{" else []
+                if rule:
+                    found.append(Text(token.line, "usage_error", 0, rule))
+                    continue
+                if token.kind == "{" and is_option_row(arguments):
+                    name = "option_row"
                 if not (forms and name in COPIES | {"fmt::format"} and
                         token.kind != "{"):
                     find_texts(token.inner, name or callee + token.kind, found)
