@@ -181,6 +181,25 @@ def assigned(tokens):
     return None, tokens
 
 
+def rule_forms(arguments):
+    """What {"--chunk|--page", needs, "--cache"} says (command_line.cc)."""
+    if len(arguments) < 3 or [token.kind for token in arguments[1]] != ["name"]:
+        return []
+    option, _, others, words = [
+        "".join(token.text for token in argument if token.kind == "text")
+        for argument in arguments[:4] + [[]] * (4 - len(arguments))]
+    kind = arguments[1][0].text.split("::")[-1]
+    refused = HOLE + " cannot be used with "
+    if kind == "needs":
+        return [HOLE + " needs " + (words or HOLE)]
+    if kind == "apart":
+        return [HOLE + " and " + HOLE + " cannot be used together"]
+    if kind in ("excludes", "only"):
+        refusing = option if kind == "only" else others.replace("+", " and ")
+        return [refused + (f"{refusing}: {words}" if words else HOLE)]
+    return [words] if kind in ("never", "always") else []
+
+
 def find_texts(tokens, callee, found):
     for position, part in enumerate(split(tokens, ",;")):
         member, value = assigned(part)
@@ -191,6 +210,11 @@ def find_texts(tokens, callee, found):
         for n, token in enumerate(part):
             if token.inner and has_text(token.inner):
                 name = callee_of(part[:n + 1])
+                arguments = split(token.inner, ",")
+                rule = rule_forms(arguments) if token.kind == "{" else []
+                if rule:
+                    found.append(Text(token.line, "usage_error", 0, rule))
+                    continue
                 if not (forms and name in COPIES | {"fmt::format"} and
                         token.kind != "{"):
                     find_texts(token.inner, name or callee + token.kind, found)

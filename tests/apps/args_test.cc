@@ -196,8 +196,9 @@ TEST(HelpTest, AdvancedOptionsAreOnlyInHelpAll) {
     std::string common;
     bool rare = false;
     const Arguments command = program.arguments().add_command("work", "", "");
-    command.add_option("--common", common, "often used");
-    command.under("Rare").add_flag("--rare", rare, "seldom used").advanced();
+    command.add({{"--common", &common, text("TEXT"), "often used"}});
+    command.under("Rare").add(
+        {{"--rare", &rare, flag(), "seldom used", advanced()}});
     return program.parse({"work", option}).text.value();
   };
   EXPECT_TRUE(has(help("--help"), "--common"));
@@ -246,7 +247,7 @@ TEST(ProgramTest, TextInsteadOfACommand) {
 TEST(ProgramTest, AnEmptyTextIsAText) {
   Program program("headwise", "", "", "");
   std::optional<std::string> text;
-  program.arguments().add_option("TEXT", text, "");
+  program.arguments().add({{"TEXT", &text, any_text(""), ""}});
   EXPECT_FALSE(program.parse({""}).error);
   EXPECT_EQ(text, "");
 }

@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace\n", re.M | re.S)
 # What begins a line there is a declaration: the code is formatted.
 DECLARATIONS = [
-    re.compile(r"^(?:struct|class|enum(?: class)?|union|using) (\w+)\b(?!::)"),
+    re.compile(r"^(?!using enum )(?:struct|class|enum(?: class)?|union|using) "
+               r"(\w+)\b(?!::)"),
     re.compile(r"^(?=\w)(?!using |namespace |static_assert|template |HEADWISE_)"
                r"(?:[\w:<>,&*\[\] ]*[ &*>])?(\w+)\("),
     re.compile(r"^(?:inline |static )*(?:constexpr|constinit|const) [^(]*?"

@@ -266,29 +266,21 @@ std::vector<std::string> names_and_all() {
 }
 
 void add_options(const Arguments& command, BenchFlags& flags) {
-  command
-      .add_option("--workload", flags.workloads,
-                  "workloads to measure: names from --list, or all")
-      .type_name("NAME")
-      .check(one_of(names_and_all()));
-  command.add_count(
-      "--threads", flags.threads,
-      "number of threads, at most the number of processors (default 1)");
-  command.add_count("--rounds", flags.rounds,
-                    "number of measurements (default 10)");
-  command
-      .add_choice("--device", flags.device, {"cpu", "cuda"},
-                  "cpu (default), or cuda: a Hopper GPU")
-      .type_name("NAME");
-  command
-      .add_choice(
-          "--dtype", flags.dtype, {"bfloat16", "float16"},
-          "element type for --device cuda: bfloat16 (default) or float16")
-      .type_name("NAME")
-      .advanced();
-  add_arithmetic_option(command, flags.arithmetic);
-  command.add_flag("--json", flags.json, "print one JSON object per line");
-  command.add_flag("--list", flags.list, "list the workloads and their sizes");
+  command.add(
+      {{"--workload", &flags.workloads, choice(names_and_all(), "NAME"),
+        "workloads to measure: names from --list, or all"},
+       {"--threads", &flags.threads, count(),
+        "number of threads, at most the number of processors (default 1)"},
+       {"--rounds", &flags.rounds, count(),
+        "number of measurements (default 10)"},
+       {"--device", &flags.device, choice({"cpu", "cuda"}, "NAME"),
+        "cpu (default), or cuda: a Hopper GPU"},
+       {"--dtype", &flags.dtype, choice({"bfloat16", "float16"}, "NAME"),
+        "element type for --device cuda: bfloat16 (default) or float16",
+        advanced()},
+       arithmetic_option(flags.arithmetic),
+       {"--json", &flags.json, flag(), "print one JSON object per line"},
+       {"--list", &flags.list, flag(), "list the workloads and their sizes"}});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // headwise convert
 // Writes the attention layers of a file in the layout of another library, or
 // one of them as an ONNX model.
-#include <fmt/format.h>
 
 #include <string>
 #include <utility>
@@ -38,6 +37,7 @@ left out. OUT is replaced as a whole or not at all.
 key and value with --cross-attention or if their sizes differ. Output: output.)"};
 
 struct ConvertFlags {
+  CommandLine line;
   std::string in;
   std::string out;
   ConvertOptions options;
@@ -46,18 +46,16 @@ struct ConvertFlags {
 
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
 
+using enum OptionRule::Kind;
+
 // An ONNX model holds one layer and nothing else, without a prefix or a number.
-Outcome check_names(const ConvertFlags& flags) {
-  for (const auto& [given, option] :
-       {std::pair(flags.options.prefix.has_value(), "--to-prefix"),
-        {flags.options.as_layer.has_value(), "--as-layer"},
-        {flags.options.attention_only, "--attention-only"}}) {
-    if (given) {
-      return usage(message("{} cannot be used with --to onnx", option));
-    }
-  }
-  return {};
-}
+constexpr OptionRule kRules[] = {
+    {"--to-prefix|--as-layer|--attention-only", excludes, "--to onnx"},
+    {"--cross-attention|--causal|--mask|--scale|--softcap|--rotary-positions|"
+     "--rotary-base|--rotary-dim|--rotary-layout|--rotary-scaling|"
+     "--rotary-tables|--qk-norm|--qk-norm-over|--qk-norm-eps|"
+     "--qk-norm-plus-one",
+     needs, "--to onnx"}};
 
 // "out.npz: layers 0-5, bert to keras; 55 other tensors copied unchanged"
 std::string convert_summary(const ConvertFlags& flags,
@@ -81,21 +79,17 @@ std::string convert_summary(const ConvertFlags& flags,
 }
 
 Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(flags.line.check(kRules));
+  // IN may be OUT: it is read into memory first.
+  const FilePlan files = flags.line.files();
   if (flags.options.to == kToOnnx) {
-    HEADWISE_TRY(check_names(flags));
-    return export_onnx({flags.in, flags.out, flags.options}, flags.onnx,
+    return export_onnx({flags.in, flags.out, flags.options}, flags.onnx, files,
                        streams);
-  }
-  if (const std::string option = flags.onnx.given(); !option.empty()) {
-    return usage(message("{} needs --to onnx", option));
   }
   if (!to_npz(flags) && !flags.out.ends_with(".safetensors")) {
     return usage("OUT", message("is {}", flags.out),
                  "a name that ends in .safetensors or .npz");
   }
-  FilePlan files;
-  // IN may be OUT: it is read into memory first.
-  files.output("OUT", flags.out);
   HEADWISE_TRY(files.check());
   const auto converted = convert_params(flags.in, flags.options);
   if (!converted) {
@@ -112,62 +106,48 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
 }
 
 void add_files(const Arguments& command, ConvertFlags& flags) {
-  command
-      .add_text("IN", flags.in, "",
+  command.add({{"IN", &flags.in, text(""),
                 "a .safetensors, .safetensors.index.json or .npz file, or a "
-                "folder with a model or with NAME.npy files")
-      .required();
-  command
-      .add_text("OUT", flags.out, "",
-                "output file, .safetensors, .npz or .onnx")
-      .required();
+                "folder with a model or with NAME.npy files",
+                required()},
+               {"OUT", &flags.out, output_file(""),
+                "output file, .safetensors, .npz or .onnx", required()}});
 }
 
 void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
   std::vector<std::string> targets = layout_names();
   targets.emplace_back(kToOnnx);
-  layout
-      .add_choice("--to", flags.options.to, targets,
-                  "layout of OUT: " + layout_list() + ", or onnx")
-      .type_name("NAME")
-      .required();
-  layout
-      .add_option("--to-prefix", flags.options.prefix,
-                  "prefix of the names in OUT, one of those the layout knows, "
-                  "such as bert. or \"\" (default: as in IN)")
-      .type_name("TEXT")
-      .advanced();
-  layout
-      .add_choice("--layout-of", flags.options.from, layout_names(),
-                  "layout of IN (default: detected)")
-      .type_name("NAME")
-      .advanced();
-  layout
-      .add_option("--prefix", flags.options.from_prefix,
-                  "prefix of the names in IN, or its beginning (default: "
-                  "detected)")
-      .type_name("TEXT")
-      .advanced();
-  layout.add_count("--num-heads", flags.options.num_heads,
-                   "number of query heads, if OUT needs it and neither IN nor "
-                   "its config.json has it");
-  // Scripts call it by this name, and no option of convert lists heads.
-  layout.add_count("--heads", flags.options.num_heads, "same as --num-heads")
-      .advanced();
+  layout.add(
+      {{"--to", &flags.options.to, choice(targets, "NAME"),
+        "layout of OUT: " + layout_list() + ", or onnx", required()},
+       {"--to-prefix", &flags.options.prefix, any_text("TEXT"),
+        "prefix of the names in OUT, one of those the layout knows, such as "
+        "bert. or \"\" (default: as in IN)",
+        advanced()},
+       {"--layout-of", &flags.options.from, choice(layout_names(), "NAME"),
+        "layout of IN (default: detected)", advanced()},
+       {"--prefix", &flags.options.from_prefix, any_text("TEXT"),
+        "prefix of the names in IN, or its beginning (default: detected)",
+        advanced()},
+       {"--num-heads", &flags.options.num_heads, count(),
+        "number of query heads, if OUT needs it and neither IN nor its "
+        "config.json has it"},
+       // Scripts call it by this name, and no option of convert lists heads.
+       {"--heads", &flags.options.num_heads, count(), "same as --num-heads",
+        advanced()}});
 }
 
 void add_choice_options(const Arguments& choice, ConvertFlags& flags) {
-  choice.add_number("--layer", flags.options.layer,
-                    "only this layer (default: all)");
-  choice
-      .add_number("--as-layer", flags.options.as_layer,
-                  "number of that layer in OUT (default: as in IN)")
-      .advanced();
-  choice.add_flag("--attention-only", flags.options.attention_only,
-                  "leave out tensors outside attention layers");
+  choice.add({{"--layer", &flags.options.layer, number(),
+               "only this layer (default: all)"},
+              {"--as-layer", &flags.options.as_layer, number(),
+               "number of that layer in OUT (default: as in IN)", advanced()},
+              {"--attention-only", &flags.options.attention_only, flag(),
+               "leave out tensors outside attention layers"}});
 }
 
 void add_convert_options(const Arguments& command, ConvertFlags& flags) {
+  command.keep_line(flags.line);
   add_files(command, flags);
   add_layout_options(command.under("Layout"), flags);
   add_choice_options(command.under("Selection"), flags);

@@ -88,25 +88,19 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
 }
 
 void add_inspect_options(const Arguments& command, InspectFlags& flags) {
-  command
-      .add_text("FILE", flags.path, "",
-                "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx "
-                "file, or a folder with a model or with NAME.npy files")
-      .required();
-  command
-      .add_choice(
-          "--layout-of", flags.layout_of, layout_names(),
-          "expected layout of FILE; if it does not fit, the output says why: " +
-              layout_list() + " (default: detected)")
-      .type_name("NAME");
-  command
-      .add_option("--prefix", flags.prefix,
-                  "prefix of the names in FILE, or its beginning (default: "
-                  "detected)")
-      .type_name("TEXT");
-  command.add_flag("--tensors", flags.tensors,
-                   "list every tensor, including those of numbered layers");
-  command.add_flag("--json", flags.json, "print JSON");
+  command.add(
+      {{"FILE", &flags.path, text(""),
+        "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or "
+        "a folder with a model or with NAME.npy files",
+        required()},
+       {"--layout-of", &flags.layout_of, choice(layout_names(), "NAME"),
+        "expected layout of FILE; if it does not fit, the output says why: " +
+            layout_list() + " (default: detected)"},
+       {"--prefix", &flags.prefix, any_text("TEXT"),
+        "prefix of the names in FILE, or its beginning (default: detected)"},
+       {"--tensors", &flags.tensors, flag(),
+        "list every tensor, including those of numbered layers"},
+       {"--json", &flags.json, flag(), "print JSON"}});
 }
 
 }  // namespace

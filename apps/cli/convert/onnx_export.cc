@@ -8,10 +8,8 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/load_attention.h"
 #include "headwise/onnx/write_layer.h"
-#include "operation/planned_inputs.h"
 #include "operation/rotary_inputs.h"
 #include "shell/args.h"
-#include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/say.h"
 
@@ -89,47 +87,32 @@ Status check_in(const std::string& in) {
 
 }  // namespace
 
-std::string OnnxExportFlags::given() const {
-  return cross_attention               ? "--cross-attention"
-         : causal                      ? "--causal"
-         : !mask.empty()               ? "--mask"
-         : scale                       ? "--scale"
-         : softcap                     ? "--softcap"
-         : positions                   ? "--rotary-positions"
-         : !rotary.asked_for().empty() ? rotary.asked_for()
-                                       : qk_norm.given();
-}
-
 void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
   const Arguments onnx = command.under("ONNX model");
-  onnx.add_flag("--cross-attention", flags.cross_attention,
-                "key and value are inputs of the model (default: only if their "
-                "sizes differ)");
-  onnx.add_flag("--causal", flags.causal, "query i attends to keys 0 to i");
-  onnx.add_choice(
-      "--mask", flags.mask, {"bool", "float"},
-      "add an input attn_mask (1 or batch, 1 or heads, length, key "
-      "length); bool: true = may attend; float: added to the scores");
-  onnx.add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
-      .type_name("X")
-      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
-      .advanced();
-  onnx.add_option("--softcap", flags.softcap,
-                  "replace scores by X * tanh(score / X), before any bias")
-      .type_name("X")
-      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
-      .advanced();
+  onnx.add(
+      {{"--cross-attention", &flags.cross_attention, flag(),
+        "key and value are inputs of the model (default: only if their sizes "
+        "differ)"},
+       {"--causal", &flags.causal, flag(), "query i attends to keys 0 to i"},
+       {"--mask", &flags.mask, choice({"bool", "float"}),
+        "add an input attn_mask (1 or batch, 1 or heads, length, key length); "
+        "bool: true = may attend; float: added to the scores"},
+       {"--scale", &flags.scale,
+        real("X", number_between(1e-37, 2e38, "a number from 1e-37 to 2e38")),
+        "factor on q.k (default 1/sqrt(D))", advanced()},
+       {"--softcap", &flags.softcap,
+        real("X", number_between(1e-37, 2e38, "a number from 1e-37 to 2e38")),
+        "replace scores by X * tanh(score / X), before any bias", advanced()}});
   add_qk_norm_options(command, flags.qk_norm);
   add_rotation_options(command, flags.rotary);
   command.under("Rotary positions")
-      .add_count(
-          "--rotary-positions", flags.positions,
-          "number of rotary positions stored in the model (default 2048)")
-      .advanced();
+      .add({{"--rotary-positions", &flags.positions, count(),
+             "number of rotary positions stored in the model (default 2048)",
+             advanced()}});
 }
 
 Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
-                    const Streams& streams) {
+                    const FilePlan& files, const Streams& streams) {
   if (!layer.out.ends_with(".onnx")) {
     return usage("OUT", message("is {}", layer.out),
                  "a name that ends in .onnx");
@@ -137,9 +120,6 @@ Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
   if (flags.positions && flags.rotary.asked_for().empty()) {
     return usage("--rotary-positions needs --rotary-base or --rotary-tables");
   }
-  FilePlan files;
-  plan_inputs(files, flags.rotary);
-  files.output("OUT", layer.out);
   HEADWISE_TRY(files.check());
   const auto rotary = RotaryInputs::read(flags.rotary, /*batched=*/true);
   HEADWISE_TRY(rotary);

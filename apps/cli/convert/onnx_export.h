@@ -10,6 +10,7 @@
 #include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
 #include "shell/command.h"
+#include "shell/file_plan.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {
@@ -28,9 +29,6 @@ struct OnnxExportFlags {
   std::optional<std::size_t> positions;
   QkNormFlags qk_norm;
   RotaryFlags rotary;
-
-  // The first option that was given; empty: none.
-  std::string given() const;
 };
 
 void add_onnx_options(const Arguments& command, OnnxExportFlags& flags);
@@ -44,6 +42,6 @@ struct LayerToExport {
 
 // Writes the model and prints a line about it.
 Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
-                    const Streams& streams);
+                    const FilePlan& files, const Streams& streams);
 
 }  // namespace headwise::cli

@@ -241,45 +241,35 @@ Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
 }
 
 void add_diff_options(const Arguments& command, DiffFlags& flags) {
-  constexpr const char* kNpy = "F.npy";
-  command
-      .add_text(
-          "--dialects", flags.dialects, "A,B",
-          "the two dialects to compare, of those that lint-mask --help lists")
-      .required();
-  command
-      .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")
-      .required();
-  command.add_text("--key", flags.key, kNpy, "(B, Hkv, Lkv, D)").required();
-  command.add_text("--value", flags.value, kNpy, "(B, Hkv, Lkv, Dv)");
-  command.add_choice("--layout", flags.layout, {"bhld", "blhd"},
-                     "axes of the files: bhld (default) or blhd");
-  command.add_text("--mask", flags.mask, kNpy,
-                   "the mask that both libraries are given");
-  command.add_text("--key-padding", flags.key_padding, kNpy,
-                   "(B, Lkv): the key padding mask that both are given");
-  command.add_text("--key-lengths", flags.key_lengths, kNpy,
-                   "(B): attend to this number of keys, from the first");
-  command.add_flag("--causal", flags.causal, "ask both for a causal mask");
-  command.add_number("--past-length", flags.past_length,
-                     "number of keys from a cache (default 0)");
-  command
-      .add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
-      .type_name("X")
-      .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"));
-  command
-      .add_option("--softcap", flags.softcap,
-                  "replace scores by X * tanh(score / X)")
-      .type_name("X")
-      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"));
-  command
-      .add_option("--dropout", flags.dropout,
-                  "drop attention weights with probability P")
-      .type_name("P")
-      .check(probability());
-  command.add_flag("--weights", flags.weights,
-                   "ask both to return the attention weights");
-  command.add_flag("--json", flags.json, "print JSON");
+  command.add(
+      {{"--dialects", &flags.dialects, text("A,B"),
+        "the two dialects to compare, of those that lint-mask --help lists",
+        required()},
+       {"--query", &flags.query, npy(), "(B, Hq, Lq, D), or (Hq, Lq, D)",
+        required()},
+       {"--key", &flags.key, npy(), "(B, Hkv, Lkv, D)", required()},
+       {"--value", &flags.value, npy(), "(B, Hkv, Lkv, Dv)"},
+       {"--layout", &flags.layout, choice({"bhld", "blhd"}),
+        "axes of the files: bhld (default) or blhd"},
+       {"--mask", &flags.mask, npy(), "the mask that both libraries are given"},
+       {"--key-padding", &flags.key_padding, npy(),
+        "(B, Lkv): the key padding mask that both are given"},
+       {"--key-lengths", &flags.key_lengths, npy(),
+        "(B): attend to this number of keys, from the first"},
+       {"--causal", &flags.causal, flag(), "ask both for a causal mask"},
+       {"--past-length", &flags.past_length, number(),
+        "number of keys from a cache (default 0)"},
+       {"--scale", &flags.scale,
+        real("X", number_between(-2e38, 2e38, "a number from -2e38 to 2e38")),
+        "factor on q.k (default 1/sqrt(D))"},
+       {"--softcap", &flags.softcap,
+        real("X", number_between(1e-37, 2e38, "a number from 1e-37 to 2e38")),
+        "replace scores by X * tanh(score / X)"},
+       {"--dropout", &flags.dropout, real("P", probability()),
+        "drop attention weights with probability P"},
+       {"--weights", &flags.weights, flag(),
+        "ask both to return the attention weights"},
+       {"--json", &flags.json, flag(), "print JSON"}});
 }
 
 }  // namespace

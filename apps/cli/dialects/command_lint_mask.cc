@@ -147,24 +147,20 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
 }
 
 void add_lint_mask_options(const Arguments& command, LintFlags& flags) {
-  constexpr const char* kNpy = "F.npy";
-  command
-      .add_choice("--dialect", flags.dialect, dialect_names(),
-                  "the library that the mask is for")
-      .type_name("NAME")
-      .required();
-  command.add_text("--mask", flags.mask, kNpy, "the mask");
-  command.add_text("--key-padding", flags.key_padding, kNpy,
-                   "key padding mask (B, Lkv), instead of --mask");
-  command.add_choice("--padding", flags.padding, {"right", "left"},
-                     "where padding is expected (default right)");
-  command.add_count("--batch", flags.batch, "number of sequences (default 1)");
-  command.add_count("--num-heads", flags.heads,
-                    "number of query heads (default 1)");
-  command.add_count("--queries", flags.queries,
-                    "number of queries (default 1)");
-  command.add_count("--keys", flags.keys, "number of keys");
-  command.add_flag("--json", flags.json, "print JSON");
+  command.add(
+      {{"--dialect", &flags.dialect, choice(dialect_names(), "NAME"),
+        "the library that the mask is for", required()},
+       {"--mask", &flags.mask, npy(), "the mask"},
+       {"--key-padding", &flags.key_padding, npy(),
+        "key padding mask (B, Lkv), instead of --mask"},
+       {"--padding", &flags.padding, choice({"right", "left"}),
+        "where padding is expected (default right)"},
+       {"--batch", &flags.batch, count(), "number of sequences (default 1)"},
+       {"--num-heads", &flags.heads, count(),
+        "number of query heads (default 1)"},
+       {"--queries", &flags.queries, count(), "number of queries (default 1)"},
+       {"--keys", &flags.keys, count(), "number of keys"},
+       {"--json", &flags.json, flag(), "print JSON"}});
 }
 
 }  // namespace

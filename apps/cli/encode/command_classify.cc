@@ -46,6 +46,7 @@ with: headwise train --model MODEL --data examples.tsv --out DIR)"};
 constexpr std::size_t kFewestTokens = 2;
 
 struct ClassifyFlags {
+  CommandLine line;
   std::string model;
   std::string texts = "-";
   std::string out;
@@ -127,12 +128,9 @@ std::string classify_summary(const ClassifyFlags& flags,
 }
 
 FilePlan classify_files(const ClassifyFlags& flags) {
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("FILE", flags.texts);
-  plan.output("--out", flags.out);
-  if (flags.json || flags.out.empty()) {
-    plan.printed(flags.json ? "--json" : "the list of labels");
+  FilePlan plan = flags.line.files();
+  if (flags.out.empty()) {
+    plan.printed("the list of labels");
   }
   return plan;
 }
@@ -174,26 +172,25 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
 }
 
 void add_classify_options(const Arguments& command, ClassifyFlags& flags) {
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a model folder with a classifier, from headwise train --model")
-      .required();
-  command.add_text("FILE", flags.texts, "FILE|-",
-                   "one text per line (default -: standard input)");
-  command.add_text("--out", flags.out, "FILE.tsv",
-                   "write the result to this file (default: print it)");
-  command.add_flag("--all", flags.all,
-                   "add a header line and one probability column per label");
-  command.add_flag(
-      "--json", flags.json,
-      "print one JSON object per line, with the probabilities of all labels");
-  command
-      .add_count("--max-tokens", flags.max_tokens,
-                 "maximum tokens per text; longer texts are cut (default and "
-                 "maximum: the model's limit)")
-      .advanced();
-  add_threads_option(command, flags.threads);
-  add_arithmetic_option(command, flags.arithmetic);
+  command.keep_line(flags.line);
+  command.add(
+      {{"--model", &flags.model, input_file("DIR"),
+        "a model folder with a classifier, from headwise train --model",
+        required()},
+       {"FILE", &flags.texts, input_file("FILE|-"),
+        "one text per line (default -: standard input)"},
+       {"--out", &flags.out, output_file("FILE.tsv"),
+        "write the result to this file (default: print it)"},
+       {"--all", &flags.all, flag(),
+        "add a header line and one probability column per label"},
+       {"--json", &flags.json, printed(),
+        "print one JSON object per line, with the probabilities of all labels"},
+       {"--max-tokens", &flags.max_tokens, count(),
+        "maximum tokens per text; longer texts are cut (default and maximum: "
+        "the model's limit)",
+        advanced()},
+       threads_option(flags.threads),
+       arithmetic_option(flags.arithmetic)});
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ To resume an interrupted run, run the same command again. Until the run ends,
 finished embeddings are in the folder FILE.npy.partial.)"};
 
 struct EncodeFlags {
+  CommandLine line;
   std::string model;
   std::string sentences = "-";
   std::string out;
@@ -103,16 +104,10 @@ std::string encode_summary(const SentenceEncoder& model,
 }
 
 FilePlan encode_files(const EncodeFlags& flags) {
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("FILE", flags.sentences);
-  plan.output("--out", flags.out);
+  FilePlan plan = flags.line.files();
   if (!flags.out.empty()) {
     plan.outputs_in("the parts of --out", Journal::path_of(flags.out), {},
                     /*parents=*/false);
-  }
-  if (flags.json) {
-    plan.printed("--json");
   }
   return plan;
 }
@@ -203,20 +198,21 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
 }
 
 void add_encode_options(const Arguments& command, EncodeFlags& flags) {
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a BERT-family model folder: config.json, vocab.txt, "
-                "model.safetensors")
-      .required();
-  command.add_text("FILE", flags.sentences, "FILE|-",
-                   "one sentence per line (default -: standard input)");
-  command.add_text("--out", flags.out, "FILE.npy",
-                   "write the embeddings: (sentences, size)");
-  command.add_flag("--json", flags.json, "print one line of JSON per sentence");
-  add_threads_option(command, flags.threads);
-  add_arithmetic_option(command, flags.arithmetic);
-  flags.save_every.add_option(command);
-  add_deadline_option(command, flags.deadline);
+  command.keep_line(flags.line);
+  command.add(
+      {{"--model", &flags.model, input_file("DIR"),
+        "a BERT-family model folder: config.json, vocab.txt, model.safetensors",
+        required()},
+       {"FILE", &flags.sentences, input_file("FILE|-"),
+        "one sentence per line (default -: standard input)"},
+       {"--out", &flags.out, output_file("FILE.npy"),
+        "write the embeddings: (sentences, size)"},
+       {"--json", &flags.json, printed(),
+        "print one line of JSON per sentence"},
+       threads_option(flags.threads),
+       arithmetic_option(flags.arithmetic),
+       flags.save_every.option(),
+       deadline_option(flags.deadline)});
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "explain_picture.h"
 #include "explain_text.h"
 #include "headwise/interop/npy.h"
-#include "operation/planned_inputs.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/language.h"
@@ -88,52 +87,19 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   });
 }
 
-FilePlan files_of(const ExplainFlags& flags) {
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("--tokens", flags.tokens);
-  plan.input("--target-tokens", flags.target_tokens);
-  plan.input("--query", flags.query);
-  plan.input("--key", flags.key);
-  plan.input("--value", flags.value);
-  plan.input("--params", flags.params);
-  plan_inputs(plan, flags.operation);
-  plan_inputs(plan, flags.rotary);
-  plan.output("--out", flags.out);
-  plan.picture("--picture", flags.picture);
-  if (flags.json) {
-    plan.printed("--json");
-  }
-  return plan;
-}
+using enum OptionRule::Kind;
 
-Outcome check_added_key_flags(const ExplainFlags& flags) {
-  const char* const added = !flags.operation.bias_k.empty()   ? "--bias-k"
-                            : !flags.operation.bias_v.empty() ? "--bias-v"
-                            : flags.operation.zero_attn       ? "--zero-attn"
-                                                              : nullptr;
-  const bool of_file =
-      !flags.operation.bias_k.empty() || !flags.operation.bias_v.empty();
-  if (added != nullptr && flags.decode) {
-    return usage(message("{} and --decode cannot be used together", added));
-  }
-  if (of_file && !flags.params.empty()) {
-    return usage(message("{} and --params cannot be used together", added));
-  }
-  return {};
-}
+constexpr OptionRule kRules[] = {
+    {"--out|--picture", never, "--shapes-only",
+     "--shapes-only computes nothing: leave --out and --picture out"},
+    {"--sequence", always, "--model|--picture|--decode",
+     "--sequence needs --picture FILE or --decode"},
+    {"--bias-k|--bias-v|--zero-attn", apart, "--decode"},
+    {"--bias-k|--bias-v", apart, "--params"}};
 
 Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
-  if (flags.shapes_only && !(flags.out.empty() && flags.picture.empty())) {
-    return usage(
-        "--shapes-only computes nothing: leave --out and --picture out");
-  }
-  if (flags.model.empty() && flags.picture.empty() && !flags.decode &&
-      std::ranges::find(flags.given, "--sequence") != flags.given.end()) {
-    return usage("--sequence needs --picture FILE or --decode");
-  }
-  HEADWISE_TRY(check_added_key_flags(flags));
-  const FilePlan files = files_of(flags);
+  HEADWISE_TRY(flags.line.check(kRules));
+  const FilePlan files = flags.line.files();
   HEADWISE_TRY(files.check());
   const auto job = [&] {
     if (!flags.model.empty() || flags.sentence) {
@@ -162,101 +128,82 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
 }
 
 void add_input_options(const Arguments& input, ExplainFlags& flags) {
-  input.add_text("--model", flags.model, "DIR",
-                 "a BERT-family model folder (config.json, vocab.txt, "
-                 "model.safetensors); --layer selects the layer");
-  input
-      .add_choice("--example", flags.example, example_names(),
-                  "a built-in example, listed below (default: the first)")
-      .type_name("NAME");
-  input.add_text("--tokens", flags.tokens, "FILE|-",
-                 "token ids: JSON [[62, 13], [60]], or one sequence per line");
-  input
-      .add_text(
-          "--target-tokens", flags.target_tokens, "FILE",
-          "token ids of the queries; --tokens then gives the keys and values")
-      .advanced();
-  constexpr const char* kNpy = "F.npy";
-  input.add_text("--query", flags.query, kNpy,
-                 "vectors, not token ids: (B, L, E) or (L, E)");
-  input
-      .add_text("--key", flags.key, kNpy,
-                "vectors that become keys (default: --query)")
-      .advanced();
-  input
-      .add_text("--value", flags.value, kNpy,
-                "vectors that become values (default: --key)")
-      .advanced();
-  input.add_option("--pad-id", flags.pad_id, "padding id (default 0)")
-      .type_name("ID")
-      .transform(whole_number())
-      .advanced();
-  input
-      .add_choice("--padding-by", flags.padding_by, {"length", "id"},
-                  "which tokens are padding: those beyond the length "
-                  "(default), or any with the padding id")
-      .advanced();
-  input.add_choice("--mask-kind", flags.mask_kind,
-                   {"none", "padding", "causal", "padding+causal"},
-                   "the mask to apply (default none)");
-  input.add_flag("--decode", flags.decode,
-                 "show the step that decodes the last token of one sequence "
-                 "(--sequence): its key and value are appended to a cache of "
-                 "the tokens before");
+  input.add(
+      {{"--model", &flags.model, input_file("DIR"),
+        "a BERT-family model folder (config.json, vocab.txt, "
+        "model.safetensors); --layer selects the layer"},
+       {"--example", &flags.example, choice(example_names(), "NAME"),
+        "a built-in example, listed below (default: the first)"},
+       {"--tokens", &flags.tokens, input_file("FILE|-"),
+        "token ids: JSON [[62, 13], [60]], or one sequence per line"},
+       {"--target-tokens", &flags.target_tokens, input_file("FILE"),
+        "token ids of the queries; --tokens then gives the keys and values",
+        advanced()},
+       {"--query", &flags.query, npy(),
+        "vectors, not token ids: (B, L, E) or (L, E)"},
+       {"--key", &flags.key, npy(),
+        "vectors that become keys (default: --query)", advanced()},
+       {"--value", &flags.value, npy(),
+        "vectors that become values (default: --key)", advanced()},
+       {"--pad-id", &flags.pad_id, whole_number_of("ID"),
+        "padding id (default 0)", advanced()},
+       {"--padding-by", &flags.padding_by, choice({"length", "id"}),
+        "which tokens are padding: those beyond the length (default), or "
+        "any with the padding id",
+        advanced()},
+       {"--mask-kind", &flags.mask_kind,
+        choice({"none", "padding", "causal", "padding+causal"}),
+        "the mask to apply (default none)"},
+       {"--decode", &flags.decode, flag(),
+        "show the step that decodes the last token of one sequence "
+        "(--sequence): its key and value are appended to a cache of the "
+        "tokens before"}});
 }
 
 void add_layer_options(const Arguments& layer, ExplainFlags& flags) {
-  layer
-      .add_count("--vocab-size", flags.vocab_size,
-                 "rows of the embedding (default 100)")
-      .advanced();
-  layer.add_count("--embed-dim", flags.embed_dim,
-                  "size of a token's vector (default 512)");
-  layer.add_count("--num-heads", flags.num_heads,
-                  "number of heads (default 8, or as in --params)");
-  layer
-      .add_count("--num-kv-heads", flags.num_kv_heads,
-                 "number of key/value heads (default: --num-heads)")
-      .advanced();
-  layer
-      .add_number("--seed", flags.seed,
-                  "seed of the random parameters (default 0)")
-      .advanced();
-  layer.add_text(
-      "--params", flags.params, "DIR|FILE",
-      "read the parameters from a folder of .npy files, a .npz or a "
-      ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
-      "w_score.weight for additive scoring, q_norm.weight and k_norm.weight "
-      "for --qk-norm, and embedding.weight");
+  layer.add({{"--vocab-size", &flags.vocab_size, count(),
+              "rows of the embedding (default 100)", advanced()},
+             {"--embed-dim", &flags.embed_dim, count(),
+              "size of a token's vector (default 512)"},
+             {"--num-heads", &flags.num_heads, count(),
+              "number of heads (default 8, or as in --params)"},
+             {"--num-kv-heads", &flags.num_kv_heads, count(),
+              "number of key/value heads (default: --num-heads)", advanced()},
+             {"--seed", &flags.seed, number(),
+              "seed of the random parameters (default 0)", advanced()},
+             {"--params", &flags.params, input_file("DIR|FILE"),
+              "read the parameters from a folder of .npy files, a .npz or a "
+              ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and "
+              "w_o, w_score.weight for additive scoring, q_norm.weight and "
+              "k_norm.weight for --qk-norm, and embedding.weight"}});
   add_layer_choice(layer, flags.layer, "--params or --model");
 }
 
 void add_output_options(const Arguments& output, ExplainFlags& flags) {
-  output.add_flag("--shapes-only", flags.shapes_only,
-                  "print all shapes, without computing");
-  output.add_text("--step", flags.step, "NAME",
-                  "print one whole step or parameter (w_q.weight)");
-  output.add_flag("--json", flags.json, "print JSON");
-  output.add_text("--out", flags.out, "FILE.npy",
-                  "write the output, or the tensor of --step");
-  output.add_text("--picture", flags.picture, "FILE.svg|FILE.png",
-                  "draw every head of one sequence as a heat map");
-  output
-      .add_number("--sequence", flags.sequence,
-                  "sequence of --picture and --decode (default 0)")
-      .type_name("B");
+  output.add({{"--shapes-only", &flags.shapes_only, flag(),
+               "print all shapes, without computing"},
+              {"--step", &flags.step, text("NAME"),
+               "print one whole step or parameter (w_q.weight)"},
+              {"--json", &flags.json, printed(), "print JSON"},
+              {"--out", &flags.out, output_file("FILE.npy"),
+               "write the output, or the tensor of --step"},
+              {"--picture", &flags.picture, picture("FILE.svg|FILE.png"),
+               "draw every head of one sequence as a heat map"},
+              {"--sequence", &flags.sequence, number("B"),
+               "sequence of --picture and --decode (default 0)"}});
 }
 
 void add_options(const Arguments& command, ExplainFlags& flags) {
-  command.add_option("SENTENCE", flags.sentence, "the sentence for --model")
-      .type_name("");
+  command.keep_line(flags.line);
+  command.add({{"SENTENCE", &flags.sentence, any_text(""),
+                "the sentence for --model"}});
   add_input_options(command.under("Input"), flags);
   add_layer_options(command.under("Layer"), flags);
   add_output_options(command.under("Output"), flags);
   add_operation_options(command, flags.operation);
   add_qk_norm_options(command, flags.qk_norm);
   add_rotary_options(command, flags.rotary);
-  add_added_key_options(command.under("Scores"), flags.operation);
+  command.under("Scores").add(added_key_options(flags.operation));
 }
 
 }  // namespace
@@ -265,10 +212,7 @@ void add_explain(const Arguments& app, Command& chosen) {
   const std::string table = examples_table();
   CommandHelp help = kHelp;
   help.footer = table;
-  add_command(app, chosen, help, add_options, run_explain,
-              [](const Arguments& command, ExplainFlags& flags) {
-                flags.given = command.given_options();
-              });
+  add_command(app, chosen, help, add_options, run_explain);
 }
 
 }  // namespace headwise::cli

@@ -5,16 +5,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
 #include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
+#include "shell/command_line.h"
 
 namespace headwise::cli {
 
 struct ExplainFlags {
+  CommandLine line;
   std::string model;
   std::optional<std::string> sentence;
   std::string example;
@@ -43,7 +44,6 @@ struct ExplainFlags {
   std::string out;
   std::string picture;
   std::size_t sequence = 0;
-  std::vector<std::string> given;  // every option that was typed, by its name
 };
 
 }  // namespace headwise::cli

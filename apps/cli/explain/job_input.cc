@@ -124,37 +124,27 @@ const Example& example_of(const ExplainFlags& flags) {
   return found == all.end() ? all.front() : *found;
 }
 
+using enum OptionRule::Kind;
+
+constexpr OptionRule kInputRules[] = {
+    {"--tokens", never, "--example", "give --tokens or --example, not both"},
+    {"--query", never, "--tokens", "give --query or --tokens, not both"},
+    {"--query", never, "--example", "give --query or --example, not both"},
+    {"--key|--value", always, "--query", "--key and --value need --query"},
+    {"--target-tokens", needs, "--tokens", "--tokens (the keys and values)"},
+    {"--layer", needs, "--params", "--params or --model"},
+    {"--layout-of|--prefix", needs, "--params"},
+    {"--mask-kind none", apart, "--causal"}};
+
 }  // namespace
 
 Result<JobInput> job_input(const ExplainFlags& flags) {
   const bool own_tokens = !flags.tokens.empty();
   const bool own_vectors = !flags.query.empty();
-  if (own_tokens && !flags.example.empty()) {
-    return usage_error("give --tokens or --example, not both");
-  }
-  if (own_vectors && (own_tokens || !flags.example.empty())) {
-    return usage_error(message("give {} or {}, not both", "--query",
-                               own_tokens ? "--tokens" : "--example"));
-  }
-  if (!own_vectors && !(flags.key.empty() && flags.value.empty())) {
-    return usage_error("--key and --value need --query");
-  }
+  HEADWISE_TRY(flags.line.check(kInputRules));
   if (flags.tokens == "-" && flags.target_tokens == "-") {
     return option_error("--tokens and --target-tokens", "are both -",
                         "one of them to be a file");
-  }
-  if (!own_tokens && !flags.target_tokens.empty()) {
-    return usage_error("--target-tokens needs --tokens (the keys and values)");
-  }
-  if (const std::string given = flags.layer.given();
-      flags.params.empty() && !given.empty()) {
-    return usage_error(
-        flags.layer.number
-            ? message("{} needs {} or {}", given, "--params", "--model")
-            : message("{} needs {}", given, "--params"));
-  }
-  if (flags.mask_kind == "none" && flags.operation.causal) {
-    return usage_error("--mask-kind none and --causal cannot be used together");
   }
   const Example& example = example_of(flags);
   auto input = own_tokens    ? from_files(flags)

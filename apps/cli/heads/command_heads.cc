@@ -55,22 +55,16 @@ HeadPattern pattern_of(const HeadsFlags& flags) {
   return static_cast<HeadPattern>(n);
 }
 
+using enum OptionRule::Kind;
+
+constexpr OptionRule kRules[] = {{"--json", apart, "--csv"},
+                                 {"--seed", excludes, "--texts"},
+                                 {"--max-tokens", needs, "--texts"}};
+
 Outcome check_flags(const HeadsFlags& flags) {
-  if (flags.json && flags.csv) {
-    return usage("--json and --csv cannot be used together");
-  }
-  if (!flags.texts.empty() && flags.seed) {
-    return usage("--seed cannot be used with --texts");
-  }
-  if (flags.texts.empty() && flags.max_tokens) {
-    return usage("--max-tokens needs --texts");
-  }
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("--texts", flags.texts);
-  plan.printed(flags.json  ? "--json"
-               : flags.csv ? "--csv"
-                           : "the list of heads");
+  HEADWISE_TRY(flags.line.check(kRules));
+  FilePlan plan = flags.line.files();
+  plan.printed("the list of heads");
   return plan.check();
 }
 
@@ -148,31 +142,27 @@ Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
 }
 
 void add_options(const Arguments& command, HeadsFlags& flags) {
+  command.keep_line(flags.line);
   // The list of all names would not fit in a line.
-  command
-      .add_choice("--find", flags.find, pattern_names(),
-                  "the pattern to find, one of those below")
-      .type_name("PATTERN")
-      .required();
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a model folder: config.json, vocab.txt, model.safetensors")
-      .required();
-  command.add_text("--texts", flags.texts, "FILE|-",
-                   "one text per line (default: random tokens, repeated)");
-  command.add_number("--seed", flags.seed,
-                     "seed of the random tokens (default 0)");
-  command.add_count("--top", flags.top,
-                    "print the best N heads (default: 10 in the table, all "
-                    "with --json and --csv)");
-  command.add_flag("--json", flags.json, "print JSON");
-  command.add_flag("--csv", flags.csv, "print comma-separated values");
-  command
-      .add_number("--max-tokens", flags.max_tokens,
-                  "maximum tokens per text; longer texts are cut (default: "
-                  "the limit set in the model folder)")
-      .advanced();
-  add_threads_option(command, flags.threads);
+  command.add({{"--find", &flags.find, choice(pattern_names(), "PATTERN"),
+                "the pattern to find, one of those below", required()},
+               {"--model", &flags.model, input_file("DIR"),
+                "a model folder: config.json, vocab.txt, model.safetensors",
+                required()},
+               {"--texts", &flags.texts, input_file("FILE|-"),
+                "one text per line (default: random tokens, repeated)"},
+               {"--seed", &flags.seed, number(),
+                "seed of the random tokens (default 0)"},
+               {"--top", &flags.top, count(),
+                "print the best N heads (default: 10 in the table, all with "
+                "--json and --csv)"},
+               {"--json", &flags.json, printed(), "print JSON"},
+               {"--csv", &flags.csv, printed(), "print comma-separated values"},
+               {"--max-tokens", &flags.max_tokens, number(),
+                "maximum tokens per text; longer texts are cut (default: the "
+                "limit set in the model folder)",
+                advanced()},
+               threads_option(flags.threads)});
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "shell/command_line.h"
+
 namespace headwise::cli {
 
 struct HeadsFlags {
+  CommandLine line;
   std::string model;
   std::string find;
   std::string texts;                      // empty: random tokens

@@ -63,15 +63,12 @@ struct AblateFlags : InterventionFlags {
   bool pairs = false;
 };
 
-Outcome check_ablate_flags(const AblateFlags& flags) {
-  if (flags.heads.empty() && !flags.each && !flags.pairs) {
-    return usage("expected --heads, --each or --pairs");
-  }
-  if (flags.each && flags.pairs) {
-    return usage("--each and --pairs cannot be used together");
-  }
-  return check_report_flags(flags);
-}
+using enum OptionRule::Kind;
+
+constexpr OptionRule kAblateRules[] = {{"", always, "--heads|--each|--pairs",
+                                        "expected --heads, --each or --pairs"},
+                                       {"--each", apart, "--pairs"},
+                                       {"--json", apart, "--csv"}};
 
 // ---- What is ablated. ----
 
@@ -290,10 +287,8 @@ Result<AblationReport> measure(const AblateFlags& flags,
 }
 
 Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(check_ablate_flags(flags));
-  FilePlan files;
-  files.input("--model", flags.model);
-  files.input("--data", flags.data);
+  HEADWISE_TRY(flags.line.check(kAblateRules));
+  FilePlan files = flags.line.files();
   files.printed("ablate");
   HEADWISE_TRY(files.check());
   if (!flags.heads.empty()) {
@@ -317,27 +312,23 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
 void add_ablate_options(const Arguments& command, AblateFlags& flags) {
   const std::vector<std::string_view> names = replacements();
   add_model_option(command, flags);
-  command
-      .add_text("--data", flags.data, "FILE|-",
-                "one example per line: label<TAB>text, or text alone")
-      .required();
-  command.add_text("--heads", flags.heads, "LIST",
-                   "ablate these heads together, such as 3.1,4.5; with --each "
-                   "or --pairs: only these heads");
-  command.add_flag("--each", flags.each, "ablate each head by itself");
-  command.add_flag("--pairs", flags.pairs,
-                   "ablate each pair of heads, and show how they interact");
-  command.add_choice("--replace", flags.replace, {names.begin(), names.end()},
-                     "what replaces a head (default: zero); see below");
-  // The list of all names would not fit in a line.
-  command
-      .add_choice("--sort", flags.sort, effect_measure_names(),
-                  "sort by this effect, most harmful first (default: loss or "
-                  "distance); see below")
-      .type_name("EFFECT");
-  command.add_count(
-      "--examples", flags.examples,
-      "number of examples to use, spread over the file (default: all)");
+  command.add(
+      {{"--data", &flags.data, input_file("FILE|-"),
+        "one example per line: label<TAB>text, or text alone", required()},
+       {"--heads", &flags.heads, text("LIST"),
+        "ablate these heads together, such as 3.1,4.5; with --each or --pairs: "
+        "only these heads"},
+       {"--each", &flags.each, flag(), "ablate each head by itself"},
+       {"--pairs", &flags.pairs, flag(),
+        "ablate each pair of heads, and show how they interact"},
+       {"--replace", &flags.replace, choice({names.begin(), names.end()}),
+        "what replaces a head (default: zero); see below"},
+       // The list of all names would not fit in a line.
+       {"--sort", &flags.sort, choice(effect_measure_names(), "EFFECT"),
+        "sort by this effect, most harmful first (default: loss or distance); "
+        "see below"},
+       {"--examples", &flags.examples, count(),
+        "number of examples to use, spread over the file (default: all)"}});
   add_report_options(command, flags);
 }
 

@@ -56,16 +56,10 @@ struct PatchFlags : InterventionFlags {
   bool heads_only = false;
 };
 
-Outcome check_patch_flags(const PatchFlags& flags) {
-  if (flags.approximate && flags.compare) {
-    return usage("--approximate and --compare cannot be used together");
-  }
-  if (flags.clean == "-" && flags.corrupted == "-") {
-    return option_error("--clean and --corrupted", "are both -",
-                        "one of them to be a text");
-  }
-  return check_report_flags(flags);
-}
+using enum OptionRule::Kind;
+
+constexpr OptionRule kPatchRules[] = {{"--approximate", apart, "--compare"},
+                                      {"--json", apart, "--csv"}};
 
 struct PatchSubject {
   HookedInput model;
@@ -172,16 +166,12 @@ Status run_patches(const PatchFlags& flags, const PatchSubject& subject,
 }
 
 Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(check_patch_flags(flags));
-  FilePlan files;
-  files.input("--model", flags.model);
-  for (const auto& [option, text] :
-       {std::pair("--clean", &flags.clean),
-        std::pair("--corrupted", &flags.corrupted)}) {
-    if (*text == "-") {
-      files.input(option, *text);
-    }
+  HEADWISE_TRY(flags.line.check(kPatchRules));
+  if (flags.clean == "-" && flags.corrupted == "-") {
+    return option_error("--clean and --corrupted", "are both -",
+                        "one of them to be a text");
   }
+  FilePlan files = flags.line.files();
   files.printed("patch");
   HEADWISE_TRY(files.check());
   const auto executor = executor_with(flags.threads);
@@ -209,23 +199,21 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
 
 void add_patch_options(const Arguments& command, PatchFlags& flags) {
   add_model_option(command, flags);
-  command
-      .add_text("--clean", flags.clean, "TEXT|-",
-                "the text that is run with a patched head; -: standard input")
-      .required();
-  command
-      .add_text("--corrupted", flags.corrupted, "TEXT|-",
-                "the text that the context of the head comes from")
-      .required();
-  command.add_text("--label", flags.label, "LABEL",
-                   "label of the classifier, or next token of a causal model "
-                   "(default: the one predicted for --clean)");
-  command.add_flag("--approximate", flags.approximate,
-                   "approximate all effects by one gradient");
-  command.add_flag("--compare", flags.compare,
-                   "show exact and approximate effects");
-  command.add_flag("--heads-only", flags.heads_only,
-                   "do not patch single positions");
+  command.add(
+      {{"--clean", &flags.clean, file(FileUse::input_if_dash, "TEXT|-"),
+        "the text that is run with a patched head; -: standard input",
+        required()},
+       {"--corrupted", &flags.corrupted, file(FileUse::input_if_dash, "TEXT|-"),
+        "the text that the context of the head comes from", required()},
+       {"--label", &flags.label, text("LABEL"),
+        "label of the classifier, or next token of a causal model (default: "
+        "the one predicted for --clean)"},
+       {"--approximate", &flags.approximate, flag(),
+        "approximate all effects by one gradient"},
+       {"--compare", &flags.compare, flag(),
+        "show exact and approximate effects"},
+       {"--heads-only", &flags.heads_only, flag(),
+        "do not patch single positions"}});
   add_report_options(command, flags);
 }
 

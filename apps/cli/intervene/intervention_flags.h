@@ -6,11 +6,11 @@
 #include <string>
 
 #include "shell/args.h"
-#include "shell/outcome.h"
 
 namespace headwise::cli {
 
 struct InterventionFlags {
+  CommandLine line;
   std::string model;
   std::optional<std::size_t> max_tokens;  // not given: the model's
   std::size_t top = 0;                    // 0: not given
@@ -23,8 +23,6 @@ struct InterventionFlags {
 void add_model_option(const Arguments& command, InterventionFlags& flags);
 // --top, --max-tokens, --threads, --json and --csv.
 void add_report_options(const Arguments& command, InterventionFlags& flags);
-
-Outcome check_report_flags(const InterventionFlags& flags);
 
 // A report as the options ask for it. Each writer takes the report and how many
 // rows it shows at most.

@@ -191,11 +191,12 @@ Outcome run_check(const CheckFlags& flags, const Streams& streams) {
 }
 
 void add_check_options(const Arguments& command, CheckFlags& flags) {
-  command.add_choice("SUITE", flags.suite, {"onnx"}, "suite of test cases")
-      .required();
-  command.add_text("DIR", flags.folder, "", "folder of the cases").required();
-  command.add_flag("--json", flags.json, "print JSON");
-  add_threads_option(command, flags.threads);
+  command.add(
+      {{"SUITE", &flags.suite, choice({"onnx"}), "suite of test cases",
+        required()},
+       {"DIR", &flags.folder, text(""), "folder of the cases", required()},
+       {"--json", &flags.json, flag(), "print JSON"},
+       threads_option(flags.threads)});
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ expected value. --out gets output_0.npy and so on, in the order of the graph;
 16-bit outputs are written as float32.)"};
 
 struct OnnxRunFlags {
+  CommandLine line;
   std::string model;
   std::string data;
   std::string out;
@@ -91,9 +92,7 @@ Outcome verdict(const OnnxResult& result) {
 Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
   const auto model = OnnxModel::read(flags.model);
   HEADWISE_TRY(model);
-  FilePlan files;
-  files.input("MODEL", flags.model);
-  files.input("--data", flags.data);
+  FilePlan files = flags.line.files();
   std::vector<std::string> names;
   for (std::size_t i = 0; i < model->outputs().size(); ++i) {
     names.push_back(output_file(i));
@@ -118,16 +117,16 @@ Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
 }
 
 void add_onnx_run_options(const Arguments& command, OnnxRunFlags& flags) {
-  command.add_text("MODEL", flags.model, "", "an .onnx file").required();
-  command
-      .add_text("--data", flags.data, "DIR",
-                "folder with the inputs, or a .npz file")
-      .required();
-  command.add_text("--out", flags.out, "DIR",
-                   "folder for the outputs, made if missing");
-  command.add_flag("--json", flags.json, "print JSON");
-  add_threads_option(command, flags.threads);
-  add_memory_limit_option(command, flags.memory_limit);
+  command.keep_line(flags.line);
+  command.add(
+      {{"MODEL", &flags.model, input_file(""), "an .onnx file", required()},
+       {"--data", &flags.data, input_file("DIR"),
+        "folder with the inputs, or a .npz file", required()},
+       {"--out", &flags.out, text("DIR"),
+        "folder for the outputs, made if missing"},
+       {"--json", &flags.json, flag(), "print JSON"},
+       threads_option(flags.threads),
+       memory_limit_option(flags.memory_limit)});
 }
 
 }  // namespace

@@ -1,17 +1,14 @@
 #include "arithmetic_option.h"
 
-#include "shell/args.h"
-
 namespace headwise::cli {
 
-void add_arithmetic_option(const Arguments& arguments,
-                           std::string& arithmetic) {
-  arguments.add_choice(
-      "--arithmetic", arithmetic,
-      {std::string(name_of(Arithmetic::exact)),
-       std::string(name_of(Arithmetic::bf16))},
-      "what is multiplied: float32 (exact, default), or numbers rounded to "
-      "bfloat16, added up in float32 (bf16)");
+OptionRow arithmetic_option(std::string& arithmetic) {
+  return {"--arithmetic", &arithmetic,
+          choice({std::string(name_of(Arithmetic::exact)),
+                  std::string(name_of(Arithmetic::bf16))}),
+          "what is multiplied: float32 (exact, default), or numbers rounded to "
+          "bfloat16, added up in float32 (bf16)",
+          sets("arithmetic")};
 }
 
 Arithmetic arithmetic_of(const std::string& typed, Arithmetic otherwise) {

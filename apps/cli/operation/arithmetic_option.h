@@ -4,13 +4,12 @@
 #include <string>
 
 #include "headwise/base/arithmetic.h"
+#include "shell/option_row.h"
 
 namespace headwise::cli {
 
-class Arguments;
-
 // As typed; empty where it was not given.
-void add_arithmetic_option(const Arguments& arguments, std::string& arithmetic);
+OptionRow arithmetic_option(std::string& arithmetic);
 
 Arithmetic arithmetic_of(const std::string& typed,
                          Arithmetic otherwise = Arithmetic::exact);

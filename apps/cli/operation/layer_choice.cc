@@ -9,20 +9,14 @@ namespace headwise::cli {
 
 void add_layer_choice(const Arguments& arguments, LayerFlags& flags,
                       const std::string& of) {
-  arguments.add_number("--layer", flags.number,
-                       "layer of " + of + " (default 0)");
-  arguments
-      .add_choice(
-          "--layout-of", flags.layout_of, layout_names(),
-          "layout of --params: " + layout_list() + " (default: detected)")
-      .type_name("NAME")
-      .advanced();
-  arguments
-      .add_option("--prefix", flags.prefix,
-                  "prefix of the names in --params, or its beginning (default: "
-                  "detected)")
-      .type_name("TEXT")
-      .advanced();
+  arguments.add(
+      {{"--layer", &flags.number, number(), "layer of " + of + " (default 0)"},
+       {"--layout-of", &flags.layout_of, choice(layout_names(), "NAME"),
+        "layout of --params: " + layout_list() + " (default: detected)",
+        advanced()},
+       {"--prefix", &flags.prefix, any_text("TEXT"),
+        "prefix of the names in --params, or its beginning (default: detected)",
+        advanced()}});
 }
 
 std::vector<std::string> layout_names() {

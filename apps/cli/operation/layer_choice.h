@@ -1,6 +1,5 @@
 // Which layer of a file of parameters: --layer, --layout-of and --prefix, as
-// typed; the
-// names of layouts and numbers of layers as the command says them.
+// typed; the names of layouts and numbers of layers as the command says them.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +20,6 @@ struct LayerFlags {
   std::optional<std::string> prefix;
 
   LayerChoice choice() const { return {number, layout_of, prefix}; }
-  // The option that was given first; empty: none.
-  std::string given() const {
-    return number               ? "--layer"
-           : !layout_of.empty() ? "--layout-of"
-           : prefix             ? "--prefix"
-                                : "";
-  }
 };
 
 // `of`: the options that --layer chooses from.

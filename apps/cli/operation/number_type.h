@@ -11,13 +11,12 @@
 #include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "shell/option_row.h"
 
 namespace headwise::cli {
 
-class Arguments;
-
 // As typed; float32 where it was not given.
-void add_dtype_option(const Arguments& arguments, std::string& dtype);
+OptionRow dtype_option(std::string& dtype);
 
 // Calls body(T()) with the type of that name.
 template <class Body>

@@ -1,7 +1,9 @@
 #include "operation_flags.h"
 
-#include <string>
+#include <algorithm>
+#include <iterator>
 
+#include "arithmetic_option.h"
 #include "dialect_flags.h"
 #include "shell/args.h"
 #include "shell/threads.h"
@@ -9,185 +11,159 @@
 namespace headwise::cli {
 namespace {
 
-constexpr const char* kNpy = "F.npy";
-
-void add_mask_options(const Arguments& masks, OperationFlags& flags) {
-  masks.add_flag("--causal", flags.causal,
-                 "query i attends to keys up to i + query start");
-  masks.add_text("--window", flags.window, "LEFT,RIGHT[,KEEP_FIRST]",
-                 "query i attends to LEFT keys before i + query start and "
-                 "RIGHT after it (inf: no limit), and to the first KEEP_FIRST "
-                 "keys (default 0)");
-  masks
-      .add_text("--query-start", flags.query_start, "N|bottom-right|F.npy",
-                "key position of query 0 (default 0); bottom-right: align the "
-                "last query with the last key; F.npy: (B), one number per "
-                "sequence")
-      .advanced();
-  masks.add_text("--key-lengths", flags.key_lengths, kNpy,
-                 "(B) or (B, Lq): attend to this number of keys, from the "
-                 "first");
-  masks
-      .add_text("--key-starts", flags.key_starts, kNpy,
-                "(B): the first key to attend to, for sequences padded on the "
-                "left")
-      .advanced();
-  masks
-      .add_text("--key-padding", flags.key_padding, kNpy,
-                "(B, Lkv): true or 1 = may attend, 0 = padding")
-      .advanced();
-  masks
-      .add_text("--documents", flags.documents, kNpy,
-                "(B, Lkv): non-decreasing document ids; a query attends to its "
-                "own document")
-      .advanced();
-  masks
-      .add_text("--query-documents", flags.query_documents, kNpy,
-                "(B, Lq): document ids of the queries (default: --documents)")
-      .advanced();
-  masks.add_text("--mask", flags.mask, kNpy,
-                 "dense mask: true or 1 = may attend, 0 = masked");
-  masks
-      .add_text("--mask-axes", flags.mask_axes, "AXES",
-                "axes of --mask, such as B,1,Lkv or Lq,Lkv (default: "
-                "B,H,Lq,Lkv)")
-      .advanced();
-  masks
-      .add_choice("--dialect", flags.dialect, dialect_names(),
-                  "read masks and give results as this library does (see "
-                  "lint-mask --help)")
-      .type_name("NAME");
-  masks
-      .add_choice("--empty-rows", flags.empty_rows, {"zero", "uniform", "nan"},
-                  "output of a query without any key (default zero, or that "
-                  "of --dialect)")
-      .advanced();
+std::vector<OptionRow> mask_options(OperationFlags& flags) {
+  return {
+      {"--causal", &flags.causal, flag(),
+       "query i attends to keys up to i + query start"},
+      {"--window", &flags.window, text("LEFT,RIGHT[,KEEP_FIRST]"),
+       "query i attends to LEFT keys before i + query start and RIGHT after "
+       "it (inf: no limit), and to the first KEEP_FIRST keys (default 0)",
+       sets("mask.window")},
+      {"--query-start", &flags.query_start,
+       file(FileUse::input_if_npy, "N|bottom-right|F.npy"),
+       "key position of query 0 (default 0); bottom-right: align the last "
+       "query with the last key; F.npy: (B), one number per sequence",
+       advanced().sets("query_start")},
+      {"--key-lengths", &flags.key_lengths, npy(),
+       "(B) or (B, Lq): attend to this number of keys, from the first",
+       sets("mask.key_lengths")},
+      {"--key-starts", &flags.key_starts, npy(),
+       "(B): the first key to attend to, for sequences padded on the left",
+       advanced().sets("mask.key_starts")},
+      {"--key-padding", &flags.key_padding, npy(),
+       "(B, Lkv): true or 1 = may attend, 0 = padding",
+       advanced().sets("mask.key_padding")},
+      {"--documents", &flags.documents, npy(),
+       "(B, Lkv): non-decreasing document ids; a query attends to its own "
+       "document",
+       advanced().sets("mask.documents.key_ids")},
+      {"--query-documents", &flags.query_documents, npy(),
+       "(B, Lq): document ids of the queries (default: --documents)",
+       advanced().sets("mask.documents.query_ids").needs("--documents")},
+      {"--mask", &flags.mask, npy(),
+       "dense mask: true or 1 = may attend, 0 = masked", sets("mask")},
+      {"--mask-axes", &flags.mask_axes, text("AXES"),
+       "axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)",
+       advanced()},
+      {"--dialect", &flags.dialect, choice(dialect_names(), "NAME"),
+       "read masks and give results as this library does (see lint-mask "
+       "--help)"},
+      {"--empty-rows", &flags.empty_rows, choice({"zero", "uniform", "nan"}),
+       "output of a query without any key (default zero, or that of "
+       "--dialect)",
+       advanced().sets("empty_rows")}};
 }
 
-void add_score_options(const Arguments& scores, OperationFlags& flags) {
-  scores
-      .add_choice("--scoring", flags.scoring, {"dot", "additive"},
-                  "how queries and keys are compared: q.k, or w . tanh(q + k) "
-                  "(default: dot, or as the parameters require)")
-      .advanced();
-  scores.add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
-      .type_name("X")
-      .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"));
-  scores
-      .add_option("--softcap", flags.softcap,
-                  "replace scores by X * tanh(score / X), before any bias")
-      .type_name("X")
-      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
-      .advanced();
-  scores.add_text("--bias", flags.bias, kNpy,
-                  "values added to the scores; -inf masks");
-  scores
-      .add_text("--bias-axes", flags.bias_axes, "AXES",
-                "axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: "
-                "B,H,Lq,Lkv)")
-      .advanced();
-  scores
-      .add_text("--t5-bias", flags.t5_bias, kNpy,
-                "(buckets, H): T5's relative-position bias; T5 uses --scale 1")
-      .advanced();
-  scores
-      .add_count("--t5-max-distance", flags.t5_max_distance,
-                 "distance from which all keys share a bucket of --t5-bias "
-                 "(default 128)")
-      .advanced();
-  scores
-      .add_flag("--t5-bidirectional", flags.t5_bidirectional,
-                "half of the buckets of --t5-bias are for later keys, as in "
-                "T5's encoder")
-      .advanced();
-  scores
-      .add_text("--alibi", flags.alibi, "F.npy|auto",
-                "(H): subtract slope * distance from the scores; auto: the "
-                "usual slopes")
-      .advanced();
-  scores
-      .add_text("--sinks", flags.sinks, kNpy,
-                "(H): one more score per head, with no value, that joins the "
-                "softmax; -inf: none")
-      .advanced();
+std::vector<OptionRow> score_options(OperationFlags& flags) {
+  return {
+      {"--scoring", &flags.scoring, choice({"dot", "additive"}),
+       "how queries and keys are compared: q.k, or w . tanh(q + k) (default: "
+       "dot, or as the parameters require)",
+       advanced()},
+      {"--scale", &flags.scale,
+       real("X", number_between(-2e38, 2e38, "a number from -2e38 to 2e38")),
+       "factor on q.k (default 1/sqrt(D))", sets("scale")},
+      {"--softcap", &flags.softcap,
+       real("X", number_between(1e-37, 2e38, "a number from 1e-37 to 2e38")),
+       "replace scores by X * tanh(score / X), before any bias",
+       advanced().sets("softcap")},
+      {"--bias", &flags.bias, npy(), "values added to the scores; -inf masks",
+       sets("bias")},
+      {"--bias-axes", &flags.bias_axes, text("AXES"),
+       "axes of --bias, such as H,Lq,Lkv or B,1,Lkv (default: B,H,Lq,Lkv)",
+       advanced()},
+      {"--t5-bias", &flags.t5_bias, npy(),
+       "(buckets, H): T5's relative-position bias; T5 uses --scale 1",
+       advanced().sets("t5_bias.table")},
+      {"--t5-max-distance", &flags.t5_max_distance, count(),
+       "distance from which all keys share a bucket of --t5-bias (default "
+       "128)",
+       advanced().sets("t5_bias.max_distance").needs("--t5-bias")},
+      {"--t5-bidirectional", &flags.t5_bidirectional, flag(),
+       "half of the buckets of --t5-bias are for later keys, as in T5's "
+       "encoder",
+       advanced().needs("--t5-bias")},
+      {"--alibi", &flags.alibi, file(FileUse::input_if_npy, "F.npy|auto"),
+       "(H): subtract slope * distance from the scores; auto: the usual "
+       "slopes",
+       advanced().sets("alibi")},
+      {"--sinks", &flags.sinks, npy(),
+       "(H): one more score per head, with no value, that joins the softmax; "
+       "-inf: none",
+       advanced().sets("sinks")}};
 }
 
-void add_dropout_options(const Arguments& dropout, OperationFlags& flags) {
-  dropout
-      .add_option("--dropout", flags.dropout,
-                  "drop attention weights with probability P")
-      .type_name("P")
-      .check(probability());
-  dropout
-      .add_number("--dropout-seed", flags.dropout_seed,
-                  "seed of the dropout mask (default 0)")
-      .advanced();
-  dropout
-      .add_text("--sequence-ids", flags.sequence_ids, kNpy,
-                "(B): dropout follows these sequence ids, not the position in "
-                "the batch")
-      .advanced();
-  dropout
-      .add_text("--keep-mask", flags.keep_mask, kNpy,
-                "(B, H, Lq, Lkv): attention weights to keep, instead of a "
-                "random choice; they are scaled by 1/(1-P)")
-      .advanced();
+std::vector<OptionRow> dropout_options(OperationFlags& flags) {
+  return {
+      {"--dropout", &flags.dropout, real("P", probability()),
+       "drop attention weights with probability P", sets("dropout.p")},
+      {"--dropout-seed", &flags.dropout_seed, number(),
+       "seed of the dropout mask (default 0)", advanced()},
+      {"--sequence-ids", &flags.sequence_ids, npy(),
+       "(B): dropout follows these sequence ids, not the position in the batch",
+       advanced().sets("dropout.sequence_ids")},
+      {"--keep-mask", &flags.keep_mask, npy(),
+       "(B, H, Lq, Lkv): attention weights to keep, instead of a random "
+       "choice; they are scaled by 1/(1-P)",
+       advanced().sets("dropout.keep_mask")}};
 }
 
 }  // namespace
 
 void add_weight_options(const Arguments& command, OperationFlags& flags) {
-  add_threads_option(command, flags.threads);
-  add_mask_options(command.under("Masks (they can be combined)"), flags);
-  add_score_options(command.under("Scores"), flags);
+  command.add({threads_option(flags.threads)});
+  command.under("Masks (they can be combined)").add(mask_options(flags));
+  command.under("Scores").add(score_options(flags));
 }
 
 void add_operation_options(const Arguments& command, OperationFlags& flags) {
   add_weight_options(command, flags);
-  add_dropout_options(command.under("Dropout"), flags);
+  command.under("Dropout").add(dropout_options(flags));
 }
 
-void add_layout_option(const Arguments& arguments, std::string& layout) {
-  arguments.add_choice(
-      "--layout", layout, {"bhld", "blhd"},
-      "axes of the files: bhld (default), or blhd (default with --offsets and "
-      "some dialects); B sequences, L tokens, H heads, D features");
+OptionRow layout_option(std::string& layout) {
+  return {"--layout", &layout, choice({"bhld", "blhd"}),
+          "axes of the files: bhld (default), or blhd (default with --offsets "
+          "and some dialects); B sequences, L tokens, H heads, D features"};
 }
 
-void add_ragged_options(const Arguments& arguments, OperationFlags& flags) {
-  arguments.add_text("--offsets", flags.offsets, kNpy,
-                     "(B + 1): a ragged batch, tensors (rows, H, D); sequence "
-                     "b has the rows offsets[b] to offsets[b + 1] - 1");
-  arguments
-      .add_text("--query-offsets", flags.query_offsets, kNpy,
-                "(B + 1): offsets of the queries, if they differ from those of "
-                "the keys")
-      .advanced();
+std::vector<OptionRow> ragged_options(OperationFlags& flags) {
+  return {{"--offsets", &flags.offsets, npy(),
+           "(B + 1): a ragged batch, tensors (rows, H, D); sequence b "
+           "has the rows offsets[b] to offsets[b + 1] - 1",
+           sets("offsets|offsets.key")},
+          {"--query-offsets", &flags.query_offsets, npy(),
+           "(B + 1): offsets of the queries, if they differ from those "
+           "of the keys",
+           advanced().sets("offsets.query").needs("--offsets")}};
 }
 
-void add_score_weight_option(const Arguments& arguments,
-                             OperationFlags& flags) {
-  arguments
-      .add_text(
-          "--score-weight", flags.score_weight, kNpy,
-          "(H, D): w of --scoring additive; D is the size of the hidden layer")
-      .advanced();
+OptionRow score_weight_option(OperationFlags& flags) {
+  return {"--score-weight", &flags.score_weight, npy(),
+          "(H, D): w of --scoring additive; D is the size of the hidden layer",
+          advanced().sets("score_weight")};
 }
 
-void add_added_key_options(const Arguments& arguments, OperationFlags& flags) {
-  arguments
-      .add_text("--bias-k", flags.bias_k, kNpy,
-                "(Hkv, D): one more key of every sequence, which every query "
-                "sees; weights and scores have a column for it")
-      .advanced();
-  arguments
-      .add_text("--bias-v", flags.bias_v, kNpy,
-                "(Hkv, Dv): the value of --bias-k")
-      .advanced();
-  arguments
-      .add_flag("--zero-attn", flags.zero_attn,
-                "one more key and value of zeros, which every query sees")
-      .advanced();
+std::vector<OptionRow> added_key_options(OperationFlags& flags) {
+  return {
+      {"--bias-k", &flags.bias_k, npy(),
+       "(Hkv, D): one more key of every sequence, which every query sees; "
+       "weights and scores have a column for it",
+       advanced().sets("added_keys.bias_k").needs("--bias-v")},
+      {"--bias-v", &flags.bias_v, npy(), "(Hkv, Dv): the value of --bias-k",
+       advanced().sets("added_keys.bias_v").needs("--bias-k")},
+      {"--zero-attn", &flags.zero_attn, flag(),
+       "one more key and value of zeros, which every query sees", advanced()}};
+}
+
+std::vector<OptionRow> all_operation_options(OperationFlags& flags) {
+  std::vector<OptionRow> all = {arithmetic_option(flags.arithmetic),
+                                score_weight_option(flags)};
+  for (const auto options : {ragged_options, mask_options, score_options,
+                             added_key_options, dropout_options}) {
+    std::ranges::move(options(flags), std::back_inserter(all));
+  }
+  return all;
 }
 
 }  // namespace headwise::cli

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "shell/option_row.h"
 
 namespace headwise::cli {
 
@@ -53,12 +56,13 @@ struct OperationFlags {
 void add_weight_options(const Arguments& command, OperationFlags& flags);
 void add_operation_options(const Arguments& command, OperationFlags& flags);
 
-// Under the heading of the arguments. --layout, the axes of files of heads:
-void add_layout_option(const Arguments& arguments, std::string& layout);
-// --offsets and --query-offsets:
-void add_ragged_options(const Arguments& arguments, OperationFlags& flags);
-void add_score_weight_option(const Arguments& arguments, OperationFlags& flags);
-// --bias-k, --bias-v and --zero-attn:
-void add_added_key_options(const Arguments& arguments, OperationFlags& flags);
+// Those that only some commands have, for a heading of their own.
+OptionRow layout_option(std::string& layout);  // axes of files of heads
+OptionRow score_weight_option(OperationFlags& flags);
+std::vector<OptionRow> ragged_options(OperationFlags& flags);
+std::vector<OptionRow> added_key_options(OperationFlags& flags);
+
+// The row of every option of the operation, wherever a command lists it.
+std::vector<OptionRow> all_operation_options(OperationFlags& flags);
 
 }  // namespace headwise::cli

@@ -60,15 +60,6 @@ Status read_offsets_of(std::string_view option, const std::string& path,
 
 }  // namespace
 
-Status OperationInputs::read_offsets() {
-  if (flags_.offsets.empty() && !flags_.query_offsets.empty()) {
-    return usage_error("--query-offsets needs --offsets");
-  }
-  HEADWISE_TRY(read_offsets_of("--offsets", flags_.offsets, offsets_));
-  return read_offsets_of("--query-offsets", flags_.query_offsets,
-                         query_offsets_);
-}
-
 Status OperationInputs::read_query_start() {
   const std::string& text = flags_.query_start;
   if (text.empty()) {
@@ -126,38 +117,6 @@ Status OperationInputs::read_key_lengths(bool batched) {
   return ok();
 }
 
-Status OperationInputs::read_documents(bool batched) {
-  if (flags_.documents.empty() && !flags_.query_documents.empty()) {
-    return usage_error("--query-documents needs --documents");
-  }
-  HEADWISE_TRY(read_tensor({"--documents", flags_.documents}, "(B, Lkv)",
-                           batched, documents_));
-  return read_tensor({"--query-documents", flags_.query_documents}, "(B, Lq)",
-                     batched, query_documents_);
-}
-
-Status OperationInputs::read_t5_bias() {
-  for (const auto& [given, option] :
-       {std::pair(flags_.t5_max_distance.has_value(), "--t5-max-distance"),
-        {flags_.t5_bidirectional, "--t5-bidirectional"}}) {
-    if (given && flags_.t5_bias.empty()) {
-      return usage_error(message("{} needs --t5-bias", option));
-    }
-  }
-  return read_tensor({"--t5-bias", flags_.t5_bias}, "(buckets, H)", true,
-                     t5_bias_);
-}
-
-Status OperationInputs::read_added_keys() {
-  if (flags_.bias_k.empty() != flags_.bias_v.empty()) {
-    return usage_error(flags_.bias_k.empty() ? "--bias-v needs --bias-k"
-                                             : "--bias-k needs --bias-v");
-  }
-  HEADWISE_TRY(
-      read_tensor({"--bias-k", flags_.bias_k}, "(Hkv, D)", true, bias_k_));
-  return read_tensor({"--bias-v", flags_.bias_v}, "(Hkv, Dv)", true, bias_v_);
-}
-
 Status OperationInputs::read_alibi(std::size_t num_heads) {
   if (flags_.alibi.empty()) {
     return ok();
@@ -189,22 +148,31 @@ Status OperationInputs::read_masks(bool batched) {
 }
 
 Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
-  HEADWISE_TRY(read_offsets());
+  HEADWISE_TRY(read_offsets_of("--offsets", flags_.offsets, offsets_));
+  HEADWISE_TRY(
+      read_offsets_of("--query-offsets", flags_.query_offsets, query_offsets_));
   const bool has_batch = batched || offsets_;
   HEADWISE_TRY(read_query_start());
   HEADWISE_TRY(read_key_lengths(has_batch));
   HEADWISE_TRY(read_tensor({"--key-starts", flags_.key_starts}, "(B)",
                            has_batch, key_starts_));
-  HEADWISE_TRY(read_documents(has_batch));
+  HEADWISE_TRY(read_tensor({"--documents", flags_.documents}, "(B, Lkv)",
+                           has_batch, documents_));
+  HEADWISE_TRY(read_tensor({"--query-documents", flags_.query_documents},
+                           "(B, Lq)", has_batch, query_documents_));
   HEADWISE_TRY(read_masks(has_batch));
   HEADWISE_TRY(read_tensor({"--score-weight", flags_.score_weight}, "(H, D)",
                            true, score_weight_));
   HEADWISE_TRY(read_over_scores({"--bias", flags_.bias}, flags_.bias_axes,
                                 bias_axes_, bias_));
-  HEADWISE_TRY(read_t5_bias());
+  HEADWISE_TRY(read_tensor({"--t5-bias", flags_.t5_bias}, "(buckets, H)", true,
+                           t5_bias_));
   HEADWISE_TRY(read_alibi(num_heads));
   HEADWISE_TRY(read_tensor({"--sinks", flags_.sinks}, "(H)", true, sinks_));
-  HEADWISE_TRY(read_added_keys());
+  HEADWISE_TRY(
+      read_tensor({"--bias-k", flags_.bias_k}, "(Hkv, D)", true, bias_k_));
+  HEADWISE_TRY(
+      read_tensor({"--bias-v", flags_.bias_v}, "(Hkv, Dv)", true, bias_v_));
   HEADWISE_TRY(read_tensor({"--sequence-ids", flags_.sequence_ids}, "(B)",
                            has_batch, sequence_ids_));
   return read_tensor({"--keep-mask", flags_.keep_mask}, "(B, H, Lq, Lkv)",
@@ -216,6 +184,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
                                               std::size_t num_heads) {
   OperationInputs inputs;
   inputs.flags_ = flags;
+  HEADWISE_TRY(check_needs(all_operation_options(inputs.flags_)));
   if (flags.threads != 0) {
     auto executor = Executor::with_threads(flags.threads);
     HEADWISE_TRY(executor);

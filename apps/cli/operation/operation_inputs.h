@@ -49,12 +49,8 @@ class OperationInputs {
   }
 
  private:
-  Status read_offsets();
   Status read_query_start();
   Status read_key_lengths(bool batched);
-  Status read_documents(bool batched);
-  Status read_t5_bias();
-  Status read_added_keys();
   Status read_alibi(std::size_t num_heads);
   Status read_files(bool batched, std::size_t num_heads);
   Status read_masks(bool batched);

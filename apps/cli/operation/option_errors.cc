@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
 #include "headwise/interop/npy.h"
 #include "headwise/interop/safetensors.h"
@@ -30,66 +29,26 @@ Error wrong_rank(std::string_view option, const Array& array,
 
 namespace {
 
-// An argument of the library, as a path of its members, and the option that
-// gives it. The longest path that fits is taken.
-struct ArgumentOption {
-  std::string_view argument;
-  std::string_view option;
-};
-constexpr auto kOptions = std::to_array<ArgumentOption>(
-    {{"added_keys.bias_k", "--bias-k"},
-     {"added_keys.bias_v", "--bias-v"},
-     {"alibi", "--alibi"},
-     {"arithmetic", "--arithmetic"},
-     {"bias", "--bias"},
-     {"device", "--device"},
-     {"dropout.keep_mask", "--keep-mask"},
-     {"dropout.p", "--dropout"},
-     {"dropout.sequence_ids", "--sequence-ids"},
-     {"empty_rows", "--empty-rows"},
-     {"mask", "--mask"},
-     {"mask.documents.key_ids", "--documents"},
-     {"mask.documents.query_ids", "--query-documents"},
-     {"mask.key_lengths", "--key-lengths"},
-     {"mask.key_padding", "--key-padding"},
-     {"mask.key_starts", "--key-starts"},
-     {"mask.window", "--window"},
-     {"offsets", "--offsets"},
-     {"offsets.key", "--offsets"},
-     {"offsets.query", "--query-offsets"},
-     {"query_start", "--query-start"},
-     {"scale", "--scale"},
-     {"score_weight", "--score-weight"},
-     {"sinks", "--sinks"},
-     {"softcap", "--softcap"},
-     {"statistics.query_lengths", "--query-lengths"},
-     {"statistics.separators", "--separators"},
-     {"t5_bias.max_distance", "--t5-max-distance"},
-     {"t5_bias.table", "--t5-bias"}});
-
-// "mask.window" is the beginning of "mask.window.left", not of "mask.windows".
-bool begins(std::string_view part, std::string_view path) {
-  return path.starts_with(part) &&
-         (path.size() == part.size() || path[part.size()] == '.' ||
-          path[part.size()] == '[');
-}
-
-const ArgumentOption* option_of_argument(std::string_view argument) {
-  const ArgumentOption* found = nullptr;
-  for (const ArgumentOption& row : kOptions) {
-    if (begins(row.argument, argument) &&
-        (found == nullptr || row.argument.size() > found->argument.size())) {
-      found = &row;
-    }
-  }
-  return found;
+const std::vector<ArgumentOption>& known_arguments() {
+  static const std::vector<ArgumentOption> known = [] {
+    OperationFlags none;
+    auto arguments = arguments_of(all_operation_options(none));
+    // Of commands of their own.
+    arguments.insert(arguments.end(),
+                     {{"device", "--device"},
+                      {"statistics.query_lengths", "--query-lengths"},
+                      {"statistics.separators", "--separators"}});
+    return arguments;
+  }();
+  return known;
 }
 
 }  // namespace
 
 Error in_option_words(const Error& error, const OperationFlags& flags) {
   ErrorDetails details = error.details();
-  const ArgumentOption* const row = option_of_argument(details.argument);
+  const ArgumentOption* const row =
+      option_of(details.argument, known_arguments());
   if (row == nullptr) {
     return error;
   }
@@ -97,12 +56,12 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
   const bool shared_ids = row->argument == "mask.documents.query_ids" &&
                           flags.query_documents.empty();
   details.operation.clear();
-  const std::string_view option = shared_ids ? "--documents" : row->option;
+  const std::string option = shared_ids ? "--documents" : row->option;
   details.argument.replace(0, row->argument.size(), option);
   const Message& expected = details.expected;
   if (expected.form() == "{} = {} or more") {  // "offsets[1] = 3 or more"
     std::string place = expected.values()[0].text();
-    if (begins(row->argument, place)) {
+    if (begins_path(row->argument, place)) {
       place.replace(0, row->argument.size(), option);
       details.expected = message(expected.form(), place, expected.values()[1]);
     }

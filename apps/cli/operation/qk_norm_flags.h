@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/steps/norm_heads.h"
+#include "shell/option_row.h"
 
 namespace headwise::cli {
 
@@ -19,19 +21,12 @@ struct QkNormFlags {
   std::optional<double> eps;
   bool plus_one = false;
 
-  // The first option that was given; empty: none.
-  std::string given() const {
-    return !kind.empty()   ? "--qk-norm"
-           : !over.empty() ? "--qk-norm-over"
-           : eps           ? "--qk-norm-eps"
-           : plus_one      ? "--qk-norm-plus-one"
-                           : "";
-  }
   // No value: the layer has none, or its files say which. Errors:
   // invalid_argument for an option that needs --qk-norm.
   Result<std::optional<QkNorm>> norm() const;
 };
 
+std::vector<OptionRow> qk_norm_options(QkNormFlags& flags);
 void add_qk_norm_options(const Arguments& command, QkNormFlags& flags);
 
 }  // namespace headwise::cli

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "shell/option_row.h"
 
 namespace headwise::cli {
 
@@ -21,15 +24,12 @@ struct RotaryFlags {
   std::string key_positions;
 
   // The first option that asks for rotary positions; empty: none does.
-  std::string asked_for() const {
-    return base               ? "--rotary-base"
-           : dim              ? "--rotary-dim"
-           : !layout.empty()  ? "--rotary-layout"
-           : !scaling.empty() ? "--rotary-scaling"
-           : !tables.empty()  ? "--rotary-tables"
-                              : "";
-  }
+  std::string asked_for() const;
 };
+
+// Those that rotate, and the positions of a call.
+std::vector<OptionRow> rotation_options(RotaryFlags& flags);
+std::vector<OptionRow> position_options(RotaryFlags& flags);
 
 void add_rotary_options(const Arguments& command, RotaryFlags& flags);
 // The same without the positions of a call.

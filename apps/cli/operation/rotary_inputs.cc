@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,25 +124,17 @@ Status check_tables_alone(const RotaryFlags& flags) {
   return ok();
 }
 
-Status check_needed(const RotaryFlags& flags) {
-  for (const auto& [path, option] :
-       {std::pair(&flags.query_positions, "--query-positions"),
-        {&flags.key_positions, "--key-positions"}}) {
-    if (!path->empty() && flags.asked_for().empty()) {
-      return usage_error(message("{} needs --rotary-base", option));
-    }
-  }
-  return ok();
-}
-
 }  // namespace
 
 Result<RotaryInputs> RotaryInputs::read(const RotaryFlags& flags,
                                         bool batched) {
   HEADWISE_TRY(check_tables_alone(flags));
-  HEADWISE_TRY(check_needed(flags));
   RotaryInputs inputs;
   inputs.flags_ = flags;
+  auto options = rotation_options(inputs.flags_);
+  std::ranges::move(position_options(inputs.flags_),
+                    std::back_inserter(options));
+  HEADWISE_TRY(check_needs(options));
   if (!flags.scaling.empty()) {
     const auto scaling = parse_scaling(flags.scaling);
     if (!scaling) {
@@ -213,28 +207,23 @@ HeadPositions RotaryInputs::positions() const {
 }
 
 Error in_rotary_words(const Error& error) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8>
-      kWords = {{{"query_start", "--query-start"},
-                 {"query_positions", "--query-positions"},
-                 {"key_positions", "--key-positions"},
-                 {"rotary_dim", "--rotary-dim"},
-                 {"base", "--rotary-base"},
-                 {"scaling", kScaling},
-                 {"cos", "--rotary-tables"},
-                 {"sin", "--rotary-tables"}}};
-  ErrorDetails details = error.details();
-  for (const auto& [argument, option] : kWords) {
-    // "sin" begins "sin[0]", not "sinks[0]".
-    const std::string& given = details.argument;
-    if (given.starts_with(argument) &&
-        (given.size() == argument.size() || given[argument.size()] == '.' ||
-         given[argument.size()] == '[')) {
-      details.operation.clear();
-      details.argument.replace(0, argument.size(), option);
-      return {error.code(), std::move(details)};
+  static const std::vector<ArgumentOption> kArguments = [] {
+    RotaryFlags none;
+    std::vector<ArgumentOption> arguments = {{"query_start", "--query-start"}};
+    for (const auto options : {rotation_options, position_options}) {
+      std::ranges::move(arguments_of(options(none)),
+                        std::back_inserter(arguments));
     }
+    return arguments;
+  }();
+  ErrorDetails details = error.details();
+  const ArgumentOption* const row = option_of(details.argument, kArguments);
+  if (row == nullptr) {
+    return error;
   }
-  return error;
+  details.operation.clear();
+  details.argument.replace(0, row->argument.size(), row->option);
+  return {error.code(), std::move(details)};
 }
 
 }  // namespace headwise::cli

@@ -143,37 +143,35 @@ Outcome run_plan(const PlanFlags& flags, const Streams& streams) {
 }
 
 void add_call_options(const Arguments& call, PlanFlags& flags) {
-  call.add_count("--length", flags.length, "tokens of a sequence").required();
-  call.add_count("--batch", flags.batch, "number of sequences (default 1)");
-  call.add_count("--num-heads", flags.heads, "query heads (default 32)");
-  call.add_count("--kv-heads", flags.kv_heads,
-                 "heads of keys and values (default: as --num-heads)");
-  call.add_count("--head-dim", flags.head_dim,
-                 "features of a head (default 128)");
-  call.add_flag("--causal", flags.causal, "a query sees no later key");
-  call.add_text("--window", flags.window, "LEFT,RIGHT[,KEEP_FIRST]",
-                "a query sees LEFT keys before it and RIGHT after it (inf: no "
-                "limit), and the first KEEP_FIRST keys (default 0)");
-  call.add_choice("--dtype", flags.dtype, {"float32", "bfloat16", "float16"},
-                  "type of the tensors (default float32)");
-  call.add_flag("--backward", flags.backward,
-                "include the backward pass (default: forward only)");
+  call.add(
+      {{"--length", &flags.length, count(), "tokens of a sequence", required()},
+       {"--batch", &flags.batch, count(), "number of sequences (default 1)"},
+       {"--num-heads", &flags.heads, count(), "query heads (default 32)"},
+       {"--kv-heads", &flags.kv_heads, count(),
+        "heads of keys and values (default: as --num-heads)"},
+       {"--head-dim", &flags.head_dim, count(),
+        "features of a head (default 128)"},
+       {"--causal", &flags.causal, flag(), "a query sees no later key"},
+       {"--window", &flags.window, text("LEFT,RIGHT[,KEEP_FIRST]"),
+        "a query sees LEFT keys before it and RIGHT after it (inf: no limit), "
+        "and the first KEEP_FIRST keys (default 0)"},
+       {"--dtype", &flags.dtype, choice({"float32", "bfloat16", "float16"}),
+        "type of the tensors (default float32)"},
+       {"--backward", &flags.backward, flag(),
+        "include the backward pass (default: forward only)"}});
 }
 
 void add_division_options(const Arguments& division, PlanFlags& flags) {
-  division
-      .add_count("--ranks", flags.ranks,
-                 "number of processes, usually one per machine")
-      .required();
-  division.add_choice("--parallel", flags.parallel,
-                      {"auto", "context", "heads"},
-                      "divide tokens (context) or heads; auto (default): heads "
-                      "if there are enough and they balance as well");
-  division.add_count(
-      "--pieces-per-rank", flags.pieces_per_rank,
-      "pieces per sequence and rank, by context; more pieces reduce waiting "
-      "under --causal (default 2 if the work varies along the sequence, else "
-      "1)");
+  division.add(
+      {{"--ranks", &flags.ranks, count(),
+        "number of processes, usually one per machine", required()},
+       {"--parallel", &flags.parallel, choice({"auto", "context", "heads"}),
+        "divide tokens (context) or heads; auto (default): heads if there are "
+        "enough and they balance as well"},
+       {"--pieces-per-rank", &flags.pieces_per_rank, count(),
+        "pieces per sequence and rank, by context; more pieces reduce waiting "
+        "under --causal (default 2 if the work varies along the sequence, else "
+        "1)"}});
 }
 
 Check above_zero(std::string_view expected) {
@@ -181,30 +179,24 @@ Check above_zero(std::string_view expected) {
 }
 
 void add_rate_options(const Arguments& rates, PlanFlags& flags) {
-  rates
-      .add_option("--rate", flags.rate,
-                  "speed of attention on a rank in GFLOP/s, as headwise bench "
-                  "prints it (default 1000)")
-      .type_name("X")
-      .check(above_zero("a number from 1e-9 to 1e12"));
-  rates
-      .add_option("--bandwidth", flags.bandwidth,
-                  "bandwidth of a rank's link in GB/s, per direction (default "
-                  "12.5: 100 Gbit/s)")
-      .type_name("X")
-      .check(above_zero("a number from 1e-9 to 1e12"));
-  rates
-      .add_option("--latency", flags.latency,
-                  "latency of a message in microseconds (default 10)")
-      .type_name("X")
-      .check(number_between(0, 1e12, "a number from 0 to 1e12"));
+  rates.add({{"--rate", &flags.rate,
+              real("X", above_zero("a number from 1e-9 to 1e12")),
+              "speed of attention on a rank in GFLOP/s, as headwise bench "
+              "prints it (default 1000)"},
+             {"--bandwidth", &flags.bandwidth,
+              real("X", above_zero("a number from 1e-9 to 1e12")),
+              "bandwidth of a rank's link in GB/s, per direction (default "
+              "12.5: 100 Gbit/s)"},
+             {"--latency", &flags.latency,
+              real("X", number_between(0, 1e12, "a number from 0 to 1e12")),
+              "latency of a message in microseconds (default 10)"}});
 }
 
 void add_options(const Arguments& command, PlanFlags& flags) {
   add_division_options(command.under("Division"), flags);
   add_call_options(command.under("Call"), flags);
   add_rate_options(command.under("Rates"), flags);
-  command.add_flag("--json", flags.json, "print one JSON object");
+  command.add({{"--json", &flags.json, flag(), "print one JSON object"}});
 }
 
 }  // namespace

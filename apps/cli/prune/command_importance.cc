@@ -52,6 +52,7 @@ Under mpirun the processes divide the examples of each batch; the scores are the
 same. To resume an interrupted run, run the same command again.)"};
 
 struct ImportanceFlags {
+  CommandLine line;
   std::string model;
   std::string data;
   std::string method = "gradient";
@@ -175,19 +176,6 @@ Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
                     : files.print_summary(streams, summary(flags, file));
 }
 
-FilePlan importance_files(const ImportanceFlags& flags) {
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("--data", flags.data);
-  plan.output("--out", flags.out);
-  plan.picture("--svg", flags.svg, ".svg");
-  plan.journal("--out", Journal::path_of(flags.out));
-  if (flags.json) {
-    plan.printed("--json");
-  }
-  return plan;
-}
-
 Outcome check_job(const ImportanceFlags& flags, std::size_t ranks) {
   return ranks > 1 && flags.data == "-"
              ? usage("--data", "is -", "a file that every process can read")
@@ -199,7 +187,8 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   HEADWISE_TRY(joined);
   Communicator& group = **joined;
   HEADWISE_TRY(agreed(group, check_job(flags, group.ranks())));
-  const FilePlan files = importance_files(flags);
+  FilePlan files = flags.line.files();
+  files.journal("--out", Journal::path_of(flags.out));
   HEADWISE_TRY(agreed(group, files.check()));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
@@ -224,46 +213,39 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
 }
 
 void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
+  command.keep_line(flags.line);
   const std::vector<std::string_view> methods = importance_methods();
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a BERT-family model folder, pruned or not")
-      .required();
-  command
-      .add_text("--data", flags.data, "FILE|-",
-                "one example per line: label<TAB>text, or text alone")
-      .required();
-  command.add_choice("--method", flags.method, {methods.begin(), methods.end()},
-                     "how to score (default: gradient); see below");
-  command
-      .add_option("--iterative", flags.iterative,
-                  "turn off this share of all heads, score the rest again, and "
-                  "repeat (0 to 1, such as 0.1)")
-      .type_name("SHARE")
-      .check(number_between(1e-6, 1, "a share above 0 and at most 1"))
-      .advanced();
-  command.add_count(
-      "--examples", flags.examples,
-      "number of examples to use, spread over the file (default: all)");
-  command.add_count("--max-tokens", flags.max_tokens,
-                    "maximum tokens per example (default: the model's limit)");
-  command
-      .add_count("--batch", flags.batch,
-                 fmt::format("examples per batch (default {})", flags.batch))
-      .advanced();
-  command
-      .add_number("--seed", flags.seed,
-                  "seed of --method random, and of the random directions used "
-                  "without labels (default 0)")
-      .advanced();
-  add_threads_option(command, flags.threads);
-  flags.save_every.add_option(command);
-  add_deadline_option(command, flags.deadline);
-  command.add_text("--out", flags.out, "FILE.json", "write the scores as JSON")
-      .required();
-  command.add_text("--svg", flags.svg, "FILE.svg",
-                   "draw the scores as a heat map");
-  command.add_flag("--json", flags.json, "print JSON instead of a table");
+  command.add(
+      {{"--model", &flags.model, input_file("DIR"),
+        "a BERT-family model folder, pruned or not", required()},
+       {"--data", &flags.data, input_file("FILE|-"),
+        "one example per line: label<TAB>text, or text alone", required()},
+       {"--method", &flags.method, choice({methods.begin(), methods.end()}),
+        "how to score (default: gradient); see below"},
+       {"--iterative", &flags.iterative,
+        real("SHARE", number_between(1e-6, 1, "a share above 0 and at most 1")),
+        "turn off this share of all heads, score the rest again, and repeat (0 "
+        "to 1, such as 0.1)",
+        advanced()},
+       {"--examples", &flags.examples, count(),
+        "number of examples to use, spread over the file (default: all)"},
+       {"--max-tokens", &flags.max_tokens, count(),
+        "maximum tokens per example (default: the model's limit)"},
+       {"--batch", &flags.batch, count(),
+        fmt::format("examples per batch (default {})", flags.batch),
+        advanced()},
+       {"--seed", &flags.seed, number(),
+        "seed of --method random, and of the random directions used without "
+        "labels (default 0)",
+        advanced()},
+       threads_option(flags.threads),
+       flags.save_every.option(),
+       deadline_option(flags.deadline),
+       {"--out", &flags.out, output_file("FILE.json"),
+        "write the scores as JSON", required()},
+       {"--svg", &flags.svg, picture("FILE.svg", ".svg"),
+        "draw the scores as a heat map"},
+       {"--json", &flags.json, printed(), "print JSON instead of a table"}});
 }
 
 }  // namespace

@@ -199,19 +199,11 @@ Result<PruneReport> report_of_folder(const PruneJob& job,
 // ---- The command. ----
 
 FilePlan prune_files(const PruneFlags& flags) {
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("--scores", flags.scores);
-  plan.input("--data", flags.data);
-  plan.picture("--curve", flags.curve);
-  plan.replaced_folder("--out", flags.out, /*parents=*/true);
+  FilePlan plan = flags.line.files();
   if (!flags.curve.empty()) {
     plan.journal("--curve", Journal::path_of(flags.curve));
   } else if (!flags.max_drop.empty()) {
     plan.journal("--out", Journal::path_of(flags.out), /*parents=*/true);
-  }
-  if (flags.json) {
-    plan.printed("--json");
   }
   return plan;
 }
@@ -265,66 +257,59 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
 }
 
 void add_amounts(const Arguments& amounts, PruneFlags& flags) {
-  amounts.add_text("--heads", flags.heads, "LIST",
-                   "remove these heads, such as 3.1,4.5; without --scores");
-  amounts.add_number("--keep", flags.keep, "keep this number of heads");
-  amounts.add_text("--remove", flags.remove, "N|P%",
-                   "remove this number or share of all heads");
-  amounts.add_text("--max-drop", flags.max_drop, "P%",
-                   "remove as many heads as possible while accuracy on --data "
-                   "drops by at most this many percentage points");
+  amounts.add({{"--heads", &flags.heads, text("LIST"),
+                "remove these heads, such as 3.1,4.5; without --scores"},
+               {"--keep", &flags.keep, number(), "keep this number of heads"},
+               {"--remove", &flags.remove, text("N|P%"),
+                "remove this number or share of all heads"},
+               {"--max-drop", &flags.max_drop, text("P%"),
+                "remove as many heads as possible while accuracy on --data "
+                "drops by at most this many percentage points"}});
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a model folder, BERT-family or causal")
-      .required();
-  command.add_text("--scores", flags.scores, "FILE.json",
-                   "scores of this model, from headwise importance");
-  command.add_text("--data", flags.data, "FILE|-",
-                   "texts to measure accuracy on, one per line: "
-                   "label<TAB>text, or text alone");
-  command.add_text("--out", flags.out, "DIR",
-                   "write the pruned model to this folder; a model already "
-                   "there is replaced");
-  command.add_choice("--export", flags.export_as, {"pruned", "full-size"},
-                     "pruned (default): without the removed heads, for "
-                     "headwise; full-size: removed heads are zeros, so "
-                     "transformers can load the folder, but it is not smaller "
-                     "or faster");
-  command.add_text("--curve", flags.curve, "FILE.svg|FILE.png",
-                   "instead of writing a model, plot the accuracy as heads are "
-                   "removed in steps of 10%");
+  command.add({{"--model", &flags.model, input_file("DIR"),
+                "a model folder, BERT-family or causal", required()},
+               {"--scores", &flags.scores, input_file("FILE.json"),
+                "scores of this model, from headwise importance"},
+               {"--data", &flags.data, input_file("FILE|-"),
+                "texts to measure accuracy on, one per line: label<TAB>text, "
+                "or text alone"},
+               {"--out", &flags.out, file(FileUse::replaced_folder, "DIR"),
+                "write the pruned model to this folder; a model already there "
+                "is replaced"},
+               {"--export", &flags.export_as, choice({"pruned", "full-size"}),
+                "pruned (default): without the removed heads, for headwise; "
+                "full-size: removed heads are zeros, so transformers can load "
+                "the folder, but it is not smaller or faster"},
+               {"--curve", &flags.curve, picture("FILE.svg|FILE.png"),
+                "instead of writing a model, plot the accuracy as heads are "
+                "removed in steps of 10%"}});
 }
 
 void add_prune_options(const Arguments& command, PruneFlags& flags) {
+  command.keep_line(flags.line);
   add_files(command, flags);
   add_amounts(command.under("Number of heads"), flags);
-  command
-      .add_flag("--correct", flags.correct,
-                "fit the output projections to the outputs of the unpruned "
-                "model on --data, by least squares")
-      .advanced();
-  command
-      .add_flag(
-          "--drop-constant", flags.drop_constant,
-          "do not add the constant part of removed heads to the output bias")
-      .advanced();
-  command
-      .add_number(
-          "--random", flags.random,
-          "with --curve: number of random orders for comparison (default 0)")
-      .advanced();
-  command
-      .add_number("--seed", flags.seed, "seed of the random orders (default 0)")
-      .advanced();
-  command.add_count("--max-tokens", flags.max_tokens,
-                    "maximum tokens per text (default: the model's limit)");
-  add_threads_option(command, flags.threads);
-  command.add_flag("--force", flags.force,
-                   "write to --out even if it holds other files (kept)");
-  command.add_flag("--json", flags.json, "print JSON");
+  command.add(
+      {{"--correct", &flags.correct, flag(),
+        "fit the output projections to the outputs of the unpruned model on "
+        "--data, by least squares",
+        advanced()},
+       {"--drop-constant", &flags.drop_constant, flag(),
+        "do not add the constant part of removed heads to the output bias",
+        advanced()},
+       {"--random", &flags.random, number(),
+        "with --curve: number of random orders for comparison (default 0)",
+        advanced()},
+       {"--seed", &flags.seed, number(),
+        "seed of the random orders (default 0)", advanced()},
+       {"--max-tokens", &flags.max_tokens, count(),
+        "maximum tokens per text (default: the model's limit)"},
+       threads_option(flags.threads),
+       {"--force", &flags.force, flag(),
+        "write to --out even if it holds other files (kept)"},
+       {"--json", &flags.json, printed(), "print JSON"}});
 }
 
 }  // namespace

@@ -27,18 +27,12 @@ namespace {
 
 Status check_flags(const PruneFlags& flags) {
   HEADWISE_TRY(check_prune_options(flags));
-  if (flags.heads.empty()) {
-    return usage_error("--heads LIST is needed for a causal model");
-  }
-  for (const auto& [given, option] :
-       {std::pair(flags.full_size(), "--export full-size"),
-        std::pair(flags.correct, "--correct")}) {
-    if (given) {
-      return usage_error(
-          message("{} cannot be used with a causal model", option));
-    }
-  }
-  return ok();
+  using enum OptionRule::Kind;
+  static constexpr OptionRule kRules[] = {
+      {"", always, "--heads", "--heads LIST is needed for a causal model"},
+      {"--export full-size|--correct", never, "",
+       "{} cannot be used with a causal model"}};
+  return flags.line.check(kRules);
 }
 
 Result<RaggedTokens> texts_of(const PruneFlags& flags, const CausalModel& model,

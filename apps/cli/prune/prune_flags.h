@@ -7,9 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "shell/command_line.h"
+
 namespace headwise::cli {
 
 struct PruneFlags {
+  CommandLine line{};
   std::string model{};
   std::string scores{};
   std::string heads{};  // those to remove, instead of scores

@@ -56,43 +56,35 @@ Result<ImportanceFile> chosen_heads(const PruneFlags& flags,
 }  // namespace
 
 Status check_prune_options(const PruneFlags& flags) {
-  const int amounts = (flags.keep ? 1 : 0) + (flags.remove.empty() ? 0 : 1) +
-                      (flags.max_drop.empty() ? 0 : 1);
-  if (flags.scores.empty() == flags.heads.empty()) {
-    return usage_error("expected either --scores FILE.json or --heads LIST");
-  }
-  if (!flags.heads.empty() && (amounts != 0 || !flags.curve.empty())) {
-    return usage_error(
-        "--heads names the heads: leave --keep, --remove, --max-drop and "
-        "--curve out");
-  }
-  if (flags.out.empty() == flags.curve.empty()) {
-    return usage_error("expected either --out DIR or --curve FILE.svg");
-  }
-  if (!flags.out.empty() && flags.heads.empty() && amounts != 1) {
-    return usage_error(
-        "expected one of --keep, --remove and --max-drop with --out");
-  }
-  if (!flags.curve.empty() && amounts != 0) {
-    return usage_error(
-        "--curve is for every number of heads: leave --keep, --remove and "
-        "--max-drop out");
-  }
+  using enum OptionRule::Kind;
+  static constexpr OptionRule kRules[] = {
+      {"", always, "--scores|--heads",
+       "expected either --scores FILE.json or --heads LIST"},
+      {"--scores", never, "--heads",
+       "expected either --scores FILE.json or --heads LIST"},
+      {"--heads", never, "--keep|--remove|--max-drop|--curve",
+       "--heads names the heads: leave --keep, --remove, --max-drop and "
+       "--curve out"},
+      {"", always, "--out|--curve",
+       "expected either --out DIR or --curve FILE.svg"},
+      {"--out", never, "--curve",
+       "expected either --out DIR or --curve FILE.svg"},
+      {"--out", always, "--heads|--keep|--remove|--max-drop",
+       "expected one of --keep, --remove and --max-drop with --out"},
+      {"--out", never, "--keep+--remove|--keep+--max-drop|--remove+--max-drop",
+       "expected one of --keep, --remove and --max-drop with --out"},
+      {"--curve", never, "--keep|--remove|--max-drop",
+       "--curve is for every number of heads: leave --keep, --remove and "
+       "--max-drop out"}};
+  HEADWISE_TRY(flags.line.check(kRules));
+  // The default, 0, can also be typed.
   if (flags.curve.empty() && flags.random != 0) {
     return usage_error("--random needs --curve FILE");
   }
-  if (!flags.curve.empty() && !flags.export_as.empty()) {
-    return usage_error("--export needs --out DIR");
-  }
-  if (flags.data.empty() &&
-      (!flags.curve.empty() || !flags.max_drop.empty() || flags.correct)) {
-    return usage_error(message("{} needs {}",
-                               !flags.curve.empty()      ? "--curve"
-                               : !flags.max_drop.empty() ? "--max-drop"
-                                                         : "--correct",
-                               "--data FILE"));
-  }
-  return ok();
+  static constexpr OptionRule kFileRules[] = {
+      {"--export", never, "--curve", "--export needs --out DIR"},
+      {"--curve|--max-drop|--correct", needs, "--data", "--data FILE"}};
+  return flags.line.check(kFileRules);
 }
 
 Result<PruneJob> PruneJob::create(const PruneFlags& flags,

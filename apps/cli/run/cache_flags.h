@@ -4,13 +4,11 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "shell/outcome.h"
+#include "shell/option_row.h"
 
 namespace headwise::cli {
-
-class Arguments;
-struct RunFlags;
 
 // An empty string is an option that was not given.
 struct CacheFlags {
@@ -22,9 +20,6 @@ struct CacheFlags {
   bool given() const { return !kind.empty(); }
 };
 
-void add_cache_options(const Arguments& cache, CacheFlags& flags);
-
-// Errors: usage, for options that need --cache and those that it does not take.
-Outcome check_cache_flags(const RunFlags& flags);
+std::vector<OptionRow> cache_options(CacheFlags& flags);
 
 }  // namespace headwise::cli

@@ -1,17 +1,14 @@
 // headwise run
 // Attention on the user's own tensors: the operation on (B, H, L, D), or with
 // --params the layer on (B, L, E); with --offsets on a ragged batch of rows.
-#include <fmt/format.h>
 
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "operation/arithmetic_option.h"
 #include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
-#include "operation/planned_inputs.h"
 #include "run_call.h"
 #include "run_flags.h"
 #include "run_gradients.h"
@@ -55,30 +52,6 @@ const std::map<std::string, ScoresStage> kStages = {
     {"softcap", ScoresStage::softcap},
     {"bias", ScoresStage::bias},
     {"softmax", ScoresStage::softmax}};
-
-FilePlan files_of(const RunFlags& flags) {
-  FilePlan plan;
-  plan.input("--query", flags.query);
-  plan.input("--key", flags.key);
-  plan.input("--value", flags.value);
-  plan.input("--past-key", flags.past_key);
-  plan.input("--past-value", flags.past_value);
-  plan.input("--params", flags.params);
-  plan.input("--d-output", flags.d_output);
-  plan.input("--d-attn-weights", flags.d_attn_weights);
-  plan_inputs(plan, flags.operation);
-  plan_inputs(plan, flags.rotary);
-  plan.output("--out", flags.out);
-  plan.output("--attn-weights", flags.attn_weights);
-  plan.output("--lse", flags.lse);
-  plan.output("--scores-out", flags.scores_out);
-  plan.output("--keep-mask-out", flags.keep_mask_out);
-  plan.outputs_in("--present-dir", flags.present_dir,
-                  {kPresentKey, kPresentValue}, /*parents=*/true);
-  plan.outputs_in("--grad-dir", flags.grad_dir, gradient_files(),
-                  /*parents=*/true);
-  return plan;
-}
 
 // Those of the operation, with what is asked of this call.
 AttentionOptions options_of(const RunFlags& flags, const PastInputs& past,
@@ -152,7 +125,7 @@ Outcome run_on(const RunFlags& flags, Communicator* group,
   const auto agree = [group](const Outcome& own) {
     return group == nullptr ? own : agreed(*group, own);
   };
-  const FilePlan plan = files_of(flags);
+  const FilePlan plan = flags.line.files();
   HEADWISE_TRY(agree(plan.check()));
   auto files = work_visibly(group, [&] { return read_files(flags); });
   HEADWISE_TRY(agree(files ? Outcome() : Outcome(files.error())));
@@ -192,114 +165,94 @@ Outcome run_run(const RunFlags& flags, const Streams& streams) {
   return run_on(flags, *group, streams);
 }
 
-constexpr const char* kNpy = "F.npy";
-
 void add_tensor_options(const Arguments& tensors, RunFlags& flags) {
-  tensors
-      .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")
-      .required();
-  tensors.add_text("--key", flags.key, kNpy, "(B, Hkv, Lkv, D)").required();
-  tensors.add_text("--value", flags.value, kNpy, "(B, Hkv, Lkv, Dv)")
-      .required();
-  add_layout_option(tensors, flags.layout);
-  add_dtype_option(tensors, flags.dtype);
-  add_arithmetic_option(tensors, flags.operation.arithmetic);
-  add_ragged_options(tensors, flags.operation);
+  tensors.add(
+      {{"--query", &flags.query, npy(), "(B, Hq, Lq, D), or (Hq, Lq, D)",
+        required()},
+       {"--key", &flags.key, npy(), "(B, Hkv, Lkv, D)", required()},
+       {"--value", &flags.value, npy(), "(B, Hkv, Lkv, Dv)", required()},
+       layout_option(flags.layout),
+       dtype_option(flags.dtype),
+       arithmetic_option(flags.operation.arithmetic)});
+  tensors.add(ragged_options(flags.operation));
 }
 
 void add_past_options(const Arguments& cache, RunFlags& flags) {
-  cache
-      .add_text("--past-key", flags.past_key, kNpy,
-                "(B, Hkv, P, D): keys of P tokens before those of --key; the "
-                "default of --query-start is then P")
-      .advanced();
-  cache
-      .add_text("--past-value", flags.past_value, kNpy,
-                "(B, Hkv, P, Dv): values of these tokens")
-      .advanced();
-  cache
-      .add_text("--present-dir", flags.present_dir, "DIR",
-                "write past and new keys and values to this folder: key.npy "
-                "and value.npy, for --past-key and --past-value of the next "
-                "call")
-      .advanced();
+  cache.add({{"--past-key", &flags.past_key, npy(),
+              "(B, Hkv, P, D): keys of P tokens before those of --key; the "
+              "default of --query-start is then P",
+              advanced()},
+             {"--past-value", &flags.past_value, npy(),
+              "(B, Hkv, P, Dv): values of these tokens", advanced()},
+             {"--present-dir", &flags.present_dir,
+              outputs_in("DIR", {kPresentKey, kPresentValue}),
+              "write past and new keys and values to this folder: key.npy and "
+              "value.npy, for --past-key and --past-value of the next call",
+              advanced()}});
 }
 
 void add_layer_options(const Arguments& layer, RunFlags& flags) {
-  layer.add_text("--params", flags.params, "DIR|FILE",
-                 "run a layer with the parameters in a folder of .npy files, "
-                 "a .npz or a .safetensors: w_q.weight, w_q.bias, the same "
-                 "for w_k, w_v and w_o, w_score.weight for additive scoring, "
-                 "q_norm.weight and k_norm.weight for --qk-norm, and bias_k "
-                 "and bias_v of an added key; query, key and value are then "
-                 "(B, L, E)");
+  layer.add({{"--params", &flags.params, input_file("DIR|FILE"),
+              "run a layer with the parameters in a folder of .npy files, a "
+              ".npz or a .safetensors: w_q.weight, w_q.bias, the same for w_k, "
+              "w_v and w_o, w_score.weight for additive scoring, q_norm.weight "
+              "and k_norm.weight for --qk-norm, and bias_k and bias_v of an "
+              "added key; query, key and value are then (B, L, E)"}});
   add_layer_choice(layer, flags.layer);
-  layer.add_count("--num-heads", flags.num_heads, "number of heads");
-  layer
-      .add_count("--num-kv-heads", flags.num_kv_heads,
-                 "number of key/value heads (default: --num-heads)")
-      .advanced();
+  layer.add({{"--num-heads", &flags.num_heads, count(), "number of heads"},
+             {"--num-kv-heads", &flags.num_kv_heads, count(),
+              "number of key/value heads (default: --num-heads)", advanced()}});
 }
 
 void add_gradient_options(const Arguments& gradients, RunFlags& flags) {
-  gradients.add_text(
-      "--d-output", flags.d_output, kNpy,
-      "gradient of the loss with respect to the output, with its shape");
-  gradients
-      .add_text("--d-attn-weights", flags.d_attn_weights, kNpy,
-                "gradient of the loss with respect to the attention weights, "
-                "with the shape of --attn-weights")
-      .advanced();
-  gradients.add_text(
-      "--grad-dir", flags.grad_dir, "DIR",
-      "write the gradients to this folder: d_query.npy, d_key.npy, "
-      "d_value.npy, d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy, "
-      "d_bias_k.npy, d_bias_v.npy and those of the parameters, such as "
-      "d_w_q.weight.npy");
+  gradients.add(
+      {{"--d-output", &flags.d_output, npy(),
+        "gradient of the loss with respect to the output, with its shape"},
+       {"--d-attn-weights", &flags.d_attn_weights, npy(),
+        "gradient of the loss with respect to the attention weights, with the "
+        "shape of --attn-weights",
+        advanced()},
+       {"--grad-dir", &flags.grad_dir, outputs_in("DIR", gradient_files()),
+        "write the gradients to this folder: d_query.npy, d_key.npy, "
+        "d_value.npy, d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy, "
+        "d_bias_k.npy, d_bias_v.npy and those of the parameters, such as "
+        "d_w_q.weight.npy"}});
 }
 
 void add_output_options(const Arguments& output, RunFlags& flags) {
-  output
-      .add_text("--out", flags.out, kNpy,
-                "write the output, in the layout of the query")
-      .required();
-  output.add_text("--attn-weights", flags.attn_weights, kNpy,
-                  "write the attention weights (B, H, Lq, Lkv)");
-  output
-      .add_choice(
-          "--attn-weights-form", flags.form,
-          {"per-head", "mean", "after-dropout"},
-          "per head (default), their mean (B, Lq, Lkv), or after dropout")
-      .advanced();
-  output.add_text(
-      "--lse", flags.lse, kNpy,
-      "write the log-sum-exp of the scores (B, H, Lq), natural log");
-  output
-      .add_text("--scores-out", flags.scores_out, kNpy,
-                "write the scores (B, H, Lq, Lkv)")
-      .advanced();
-  output
-      .add_choice("--scores-stage", flags.scores_stage,
-                  {"raw", "softcap", "bias", "softmax"},
-                  "--scores-out has the scores of raw q.k (default), after "
-                  "the softcap, after biases and masks, or after the softmax")
-      .advanced();
-  output
-      .add_text("--keep-mask-out", flags.keep_mask_out, kNpy,
-                "write which attention weights --dropout kept (B, H, Lq, Lkv), "
-                "true = kept; --keep-mask reads it")
-      .advanced();
+  output.add({{"--out", &flags.out, out_npy(),
+               "write the output, in the layout of the query", required()},
+              {"--attn-weights", &flags.attn_weights, out_npy(),
+               "write the attention weights (B, H, Lq, Lkv)"},
+              {"--attn-weights-form", &flags.form,
+               choice({"per-head", "mean", "after-dropout"}),
+               "per head (default), their mean (B, Lq, Lkv), or after dropout",
+               advanced()},
+              {"--lse", &flags.lse, out_npy(),
+               "write the log-sum-exp of the scores (B, H, Lq), natural log"},
+              {"--scores-out", &flags.scores_out, out_npy(),
+               "write the scores (B, H, Lq, Lkv)", advanced()},
+              {"--scores-stage", &flags.scores_stage,
+               choice({"raw", "softcap", "bias", "softmax"}),
+               "--scores-out has the scores of raw q.k (default), after the "
+               "softcap, after biases and masks, or after the softmax",
+               advanced()},
+              {"--keep-mask-out", &flags.keep_mask_out, out_npy(),
+               "write which attention weights --dropout kept (B, H, Lq, Lkv), "
+               "true = kept; --keep-mask reads it",
+               advanced()}});
 }
 
 void add_options(const Arguments& command, RunFlags& flags) {
+  command.keep_line(flags.line);
   add_tensor_options(command.under("Tensors"), flags);
-  add_score_weight_option(command.under("Scores"), flags.operation);
-  add_added_key_options(command.under("Scores"), flags.operation);
+  command.under("Scores").add({score_weight_option(flags.operation)});
+  command.under("Scores").add(added_key_options(flags.operation));
   add_layer_options(command.under("Layer"), flags);
   const Arguments cache = command.under("Keys and values of earlier tokens");
   add_past_options(cache, flags);
-  add_cache_options(cache, flags.cache);
-  add_parallel_options(command.under("Several processes"), flags.parallel);
+  cache.add(cache_options(flags.cache));
+  command.under("Several processes").add(parallel_options(flags.parallel));
   add_output_options(command.under("Output"), flags);
   add_gradient_options(command.under("Gradients"), flags);
   add_operation_options(command, flags.operation);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,30 +32,27 @@ struct OperationGradients {
   static Result<OperationGradients> create(
       const Operands<T, 4>& in, const AttentionOptions& options,
       const OperationOptions& operation_options) {
-    auto operands = operands_of(Tensor<T, 4>::create(in.query.extents()),
-                                Tensor<T, 4>::create(in.key.extents()),
-                                Tensor<T, 4>::create(in.value.extents()));
-    HEADWISE_TRY(operands);
+    OperationGradients made;
+    const auto make = [](auto& gradient, const auto& of) -> Status {
+      auto zeros =
+          std::remove_reference_t<decltype(gradient)>::create(of.extents());
+      HEADWISE_TRY(zeros);
+      gradient = *std::move(zeros);
+      return ok();
+    };
+    HEADWISE_TRY(make(made.operands.query, in.query));
+    HEADWISE_TRY(make(made.operands.key, in.key));
+    HEADWISE_TRY(make(made.operands.value, in.value));
     auto bias = make_bias_gradient(options.bias);
-    auto t5_bias = Tensor<float, 2>::create(options.t5_bias.table.extents());
-    auto alibi = Tensor<float, 1>::create(options.alibi.extents());
-    auto score_weight =
-        Tensor<float, 2>::create(operation_options.score_weight.extents());
-    auto sinks = Tensor<float, 1>::create(options.sinks.extents());
-    const AddedKeys& added = operation_options.added_keys;
-    auto bias_k = Tensor<float, 2>::create(added.bias_k.extents());
-    auto bias_v = Tensor<float, 2>::create(added.bias_v.extents());
     HEADWISE_TRY(bias);
-    HEADWISE_TRY(t5_bias);
-    HEADWISE_TRY(alibi);
-    HEADWISE_TRY(score_weight);
-    HEADWISE_TRY(sinks);
-    HEADWISE_TRY(bias_k);
-    HEADWISE_TRY(bias_v);
-    return OperationGradients{*std::move(operands),     *std::move(bias),
-                              *std::move(t5_bias),      *std::move(alibi),
-                              *std::move(score_weight), *std::move(sinks),
-                              *std::move(bias_k),       *std::move(bias_v)};
+    made.bias = *std::move(bias);
+    HEADWISE_TRY(make(made.t5_bias, options.t5_bias.table));
+    HEADWISE_TRY(make(made.alibi, options.alibi));
+    HEADWISE_TRY(make(made.score_weight, operation_options.score_weight));
+    HEADWISE_TRY(make(made.sinks, options.sinks));
+    HEADWISE_TRY(make(made.bias_k, operation_options.added_keys.bias_k));
+    HEADWISE_TRY(make(made.bias_v, operation_options.added_keys.bias_v));
+    return made;
   }
 
   AttentionGradientsOf<T> views(bool heads_first) {

@@ -5,13 +5,11 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "shell/outcome.h"
+#include "shell/option_row.h"
 
 namespace headwise::cli {
-
-class Arguments;
-struct RunFlags;
 
 struct ParallelFlags {
   std::string scheme;                   // context, heads, auto; empty: none
@@ -21,10 +19,6 @@ struct ParallelFlags {
   std::chrono::milliseconds longest_wait() const;
 };
 
-void add_parallel_options(const Arguments& ranks, ParallelFlags& flags);
-
-// Errors: usage, for options that need --parallel and those that it does not
-// take.
-Outcome check_parallel_flags(const RunFlags& flags);
+std::vector<OptionRow> parallel_options(ParallelFlags& flags);
 
 }  // namespace headwise::cli

@@ -84,28 +84,6 @@ Result<Tensor<float, 4>> joined_one(const Tensor<float, 4>& past,
 
 }  // namespace
 
-Outcome PastInputs::check_flags(const RunFlags& flags) {
-  if (flags.past_key.empty() != flags.past_value.empty()) {
-    return usage(flags.past_key.empty() ? "--past-value needs --past-key"
-                                        : "--past-key needs --past-value");
-  }
-  const bool past = !flags.past_key.empty();
-  if (past && flags.present_dir.empty()) {
-    return usage("--past-key needs --present-dir");
-  }
-  if (flags.is_layer() && !flags.present_dir.empty()) {
-    return usage(message("{} and {} cannot be used together",
-                         past ? "--past-key" : "--present-dir", "--params"));
-  }
-  if (past && flags.ragged()) {
-    return usage("--past-key and --offsets cannot be used together");
-  }
-  if (past && !flags.d_output.empty()) {
-    return usage("--past-key and --d-output cannot be used together");
-  }
-  return {};
-}
-
 Result<PastInputs> PastInputs::read(const RunFlags& flags,
                                     const InputArrays& arrays) {
   PastInputs past;

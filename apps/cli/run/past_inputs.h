@@ -8,15 +8,11 @@
 #include "operands.h"
 #include "run_flags.h"
 #include "run_inputs.h"
-#include "shell/outcome.h"
 
 namespace headwise::cli {
 
 class PastInputs {
  public:
-  // Errors: usage, for one of --past-key, --past-value and --present-dir
-  // without the others, or beside an option that they cannot be used with.
-  static Outcome check_flags(const RunFlags& flags);
   // `arrays`: the other tensors, whose layout the files must have. Errors:
   // those of the files; shape_mismatch, invalid_argument for another type than
   // --key or --value has.

@@ -2,104 +2,93 @@
 
 #include <fmt/format.h>
 
-#include "past_inputs.h"
-
 namespace headwise::cli {
 namespace {
 
-Outcome check_layer_flags(const RunFlags& flags) {
-  if (flags.is_layer() && !flags.num_heads) {
-    return usage("--params needs --num-heads");
-  }
-  if (!flags.is_layer() && flags.num_heads) {
-    return usage(
-        "--num-heads needs --params; otherwise the tensor shapes give the "
-        "number of heads");
-  }
-  if (!flags.is_layer() && flags.num_kv_heads) {
-    return usage(
-        "--num-kv-heads needs --params; otherwise the tensor shapes give the "
-        "number of heads");
-  }
-  for (const std::string& given :
-       {flags.layer.given(), flags.qk_norm.given()}) {
-    if (!flags.is_layer() && !given.empty()) {
-      return usage(message("{} needs --params", given));
-    }
-  }
-  if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
-    return usage(
-        "--num-kv-heads", message("is {}", *flags.num_kv_heads),
-        message("a divisor of --num-heads, which is {}", *flags.num_heads));
-  }
-  if (flags.is_layer() && !flags.layout.empty()) {
-    return usage(
-        "--layout is for tensors with heads; with --params they are (B, L, E)");
-  }
-  return {};
-}
+using enum OptionRule::Kind;
 
-Outcome check_scoring_flags(const RunFlags& flags) {
-  if (flags.is_layer() && !flags.operation.score_weight.empty()) {
-    return usage(
-        "--score-weight is for tensors with heads; with --params the layer's "
-        "is w_score.weight");
-  }
-  if (!flags.operation.score_weight.empty() && !flags.operation.additive()) {
-    return usage("--score-weight needs --scoring additive");
-  }
-  if (!flags.is_layer() && flags.operation.additive() &&
-      flags.operation.score_weight.empty()) {
-    return usage("--scoring additive needs --score-weight or --params");
-  }
-  if (flags.operation.additive() && flags.operation.scale) {
-    return usage("--scale is for --scoring dot; additive scores have none");
-  }
-  return {};
-}
+constexpr OptionRule kLayerRules[] = {
+    {"--params", needs, "--num-heads"},
+    {"--num-heads|--num-kv-heads", needs, "--params",
+     "--params; otherwise the tensor shapes give the number of heads"},
+    {"--layer|--layout-of|--prefix", needs, "--params"},
+    {"--qk-norm|--qk-norm-over|--qk-norm-eps|--qk-norm-plus-one", needs,
+     "--params"}};
 
-Outcome check_added_key_flags(const RunFlags& flags) {
-  const std::string& bias_k = flags.operation.bias_k;
-  const std::string& bias_v = flags.operation.bias_v;
-  if (flags.is_layer() && !(bias_k.empty() && bias_v.empty())) {
-    return usage(
-        "--bias-k and --bias-v are for tensors with heads; with --params the "
-        "layer's are bias_k and bias_v");
-  }
-  return {};
-}
+constexpr OptionRule kCallRules[] = {
+    {"--layout", never, "--params",
+     "--layout is for tensors with heads; with --params they are (B, L, E)"},
+    {"--score-weight", never, "--params",
+     "--score-weight is for tensors with heads; with --params the layer's is "
+     "w_score.weight"},
+    {"--score-weight", needs, "--scoring additive"},
+    {"--scoring additive", needs, "--score-weight|--params",
+     "--score-weight or --params"},
+    {"--scale", never, "--scoring additive",
+     "--scale is for --scoring dot; additive scores have none"},
+    {"--bias-k|--bias-v", never, "--params",
+     "--bias-k and --bias-v are for tensors with heads; with --params the "
+     "layer's are bias_k and bias_v"},
+    {"--attn-weights-form mean|--attn-weights-form after-dropout", always,
+     "--attn-weights|--d-attn-weights",
+     "--attn-weights-form needs --attn-weights FILE"},
+    {"--scores-stage", needs, "--scores-out", "--scores-out FILE"},
+    {"--d-output", needs, "--grad-dir"},
+    {"--grad-dir", needs, "--d-output"},
+    {"--d-attn-weights", needs, "--d-output", "--d-output and --grad-dir"},
+    {"--keep-mask-out", needs, "--dropout"},
+    {"--past-value", needs, "--past-key"},
+    {"--past-key", needs, "--past-value"},
+    {"--past-key", needs, "--present-dir"},
+    {"--past-key|--present-dir", apart, "--params"},
+    {"--past-key", apart, "--offsets"},
+    {"--past-key", apart, "--d-output"},
+    {"--page-size", needs, "--cache paged"}};
 
-Outcome check_output_flags(const RunFlags& flags) {
-  if (!flags.form.empty() && flags.form != "per-head" &&
-      flags.attn_weights.empty() && flags.d_attn_weights.empty()) {
-    return usage("--attn-weights-form needs --attn-weights FILE");
-  }
-  if (!flags.scores_stage.empty() && flags.scores_out.empty()) {
-    return usage("--scores-stage needs --scores-out FILE");
-  }
-  if (flags.d_output.empty() != flags.grad_dir.empty()) {
-    return usage(flags.grad_dir.empty() ? "--d-output needs --grad-dir"
-                                        : "--grad-dir needs --d-output");
-  }
-  if (!flags.d_attn_weights.empty() && flags.d_output.empty()) {
-    return usage("--d-attn-weights needs --d-output and --grad-dir");
-  }
-  if (!flags.keep_mask_out.empty() && !flags.operation.dropout) {
-    return usage("--keep-mask-out needs --dropout");
-  }
-  return {};
+// What a cache, and a call of several processes, cannot do. By context each
+// process has some rows of all heads.
+constexpr OptionRule kCacheRules[] = {
+    {"--query-positions|--key-positions", never, "--cache+--params",
+     "{} cannot be used with --cache: a layer rotates by the positions in the "
+     "cache"},
+    {"--bias-k|--zero-attn", excludes, "--cache", "it takes no added keys"},
+    {"--d-output", excludes, "--cache", "it has no backward pass"},
+    {"--dialect", excludes, "--cache",
+     "a dialect is about calls with all of their keys"},
+    {"--empty-rows uniform", excludes, "--cache",
+     "that averages all keys of the call, and a cache has those so far"},
+    {"--cache-dtype|--chunk", needs, "--cache"},
+    {"--deadline", needs, "--parallel"},
+    {"--cache", excludes, "--parallel heads",
+     "a cache is divided by tokens; use --parallel context"},
+    {"--cache contiguous", never, "--parallel",
+     "--cache contiguous cannot be used with --parallel; use --cache paged"},
+    {"--lse|--attn-weights|--scores-out|--present-dir", excludes,
+     "--cache+--parallel", "a shared cache gives the output alone"},
+    {"--attn-weights|--scores-out|--d-attn-weights", never,
+     "--parallel context",
+     "{} cannot be used with --parallel context; use --parallel heads"}};
+
+Status check_page_size(const RunFlags& flags) {
+  const std::size_t size = flags.cache.page_size.value_or(64);
+  return size == 16 || size == 32 || size % 64 == 0
+             ? ok()
+             : option_error("--page-size", message("is {}", size),
+                            "16, 32 or a multiple of 64");
 }
 
 }  // namespace
 
-Outcome check_flags(const RunFlags& flags) {
-  for (const auto check :
-       {check_layer_flags, check_scoring_flags, check_added_key_flags,
-        check_output_flags, PastInputs::check_flags, check_cache_flags,
-        check_parallel_flags}) {
-    HEADWISE_TRY(check(flags));
+Status check_flags(const RunFlags& flags) {
+  HEADWISE_TRY(flags.line.check(kLayerRules));
+  if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
+    return option_error(
+        "--num-kv-heads", message("is {}", *flags.num_kv_heads),
+        message("a divisor of --num-heads, which is {}", *flags.num_heads));
   }
-  return {};
+  HEADWISE_TRY(flags.line.check(kCallRules));
+  HEADWISE_TRY(check_page_size(flags));
+  return flags.line.check(kCacheRules);
 }
 
 }  // namespace headwise::cli

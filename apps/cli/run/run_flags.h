@@ -13,11 +13,12 @@
 #include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
 #include "parallel_flags.h"
-#include "shell/outcome.h"
+#include "shell/command_line.h"
 
 namespace headwise::cli {
 
 struct RunFlags {
+  CommandLine line;
   std::string query;
   std::string key;
   std::string value;
@@ -70,6 +71,6 @@ struct RunFlags {
 };
 
 // Errors: usage, for options that do not go together.
-Outcome check_flags(const RunFlags& flags);
+Status check_flags(const RunFlags& flags);
 
 }  // namespace headwise::cli

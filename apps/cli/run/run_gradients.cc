@@ -118,29 +118,28 @@ Result<std::vector<NamedGradient>> named_gradients(
   named_ones.push_back(named("d_query", std::move(gradients.query), batched));
   named_ones.push_back(named("d_key", std::move(gradients.key), batched));
   named_ones.push_back(named("d_value", std::move(gradients.value), batched));
-  const auto add = [&](const std::string& name, auto params) {
-    named_ones.push_back(
-        named("d_" + name + ".weight", std::move(params.weight), true));
-    if (params.bias.size() != 0) {
-      named_ones.push_back(
-          named("d_" + name + ".bias", std::move(params.bias), true));
+  const auto add = [&](const std::string& name, auto& gradient) {
+    if (gradient.size() != 0) {
+      named_ones.push_back(named("d_" + name, std::move(gradient), true));
     }
   };
-  add("w_q", std::move(gradients.w_q));
-  add("w_k", std::move(gradients.w_k));
+  const auto add_params = [&](const std::string& name, auto& params) {
+    named_ones.push_back(
+        named("d_" + name + ".weight", std::move(params.weight), true));
+    add(name + ".bias", params.bias);
+  };
+  add_params("w_q", gradients.w_q);
+  add_params("w_k", gradients.w_k);
   if (gradients.w_v.weight.size() != 0) {
-    add("w_v", std::move(gradients.w_v));
+    add_params("w_v", gradients.w_v);
   }
   if (gradients.w_o) {
-    add("w_o", *std::move(gradients.w_o));
+    add_params("w_o", *gradients.w_o);
   }
-  if (gradients.w_score.size() != 0) {
-    named_ones.push_back(
-        named("d_w_score.weight", std::move(gradients.w_score), true));
-  }
+  add("w_score.weight", gradients.w_score);
   if (gradients.q_norm) {
-    add("q_norm", *std::move(gradients.q_norm));
-    add("k_norm", *std::move(gradients.k_norm));
+    add_params("q_norm", *gradients.q_norm);
+    add_params("k_norm", *gradients.k_norm);
   }
   if (bias.given()) {
     const auto [B, H, Lq, Lkv] = gradients.bias.extents();
@@ -151,20 +150,11 @@ Result<std::vector<NamedGradient>> named_gradients(
     named_ones.push_back(
         {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
   }
-  if (gradients.t5_bias.size() != 0) {
-    named_ones.push_back(
-        named("d_t5_bias", std::move(gradients.t5_bias), true));
-  }
-  if (gradients.alibi.size() != 0) {
-    named_ones.push_back(named("d_alibi", std::move(gradients.alibi), true));
-  }
-  if (gradients.sinks.size() != 0) {
-    named_ones.push_back(named("d_sinks", std::move(gradients.sinks), true));
-  }
-  if (gradients.bias_k.size() != 0) {
-    named_ones.push_back(named("d_bias_k", std::move(gradients.bias_k), true));
-    named_ones.push_back(named("d_bias_v", std::move(gradients.bias_v), true));
-  }
+  add("t5_bias", gradients.t5_bias);
+  add("alibi", gradients.alibi);
+  add("sinks", gradients.sinks);
+  add("bias_k", gradients.bias_k);
+  add("bias_v", gradients.bias_v);
   return named_ones;
 }
 

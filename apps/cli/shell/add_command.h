@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "args.h"
 #include "command.h"
@@ -19,24 +18,18 @@ struct CommandHelp {
 };
 
 // `add_options` declares the options, which fill the flags; once they are
-// parsed, `chosen` is run(flags, streams). `parsed` may complete the flags
-// first, by what was typed.
+// parsed, `chosen` is run(flags, streams).
 template <class Flags>
 void add_command(const Arguments& app, Command& chosen, const CommandHelp& help,
                  void (*add_options)(const Arguments&, Flags&),
-                 Outcome (*run)(const Flags&, const Streams&),
-                 void (*parsed)(const Arguments&,
-                                std::type_identity_t<Flags>&) = nullptr) {
+                 Outcome (*run)(const Flags&, const Streams&)) {
   const Arguments command =
       app.add_command(std::string(help.name), std::string(help.description),
                       std::string(help.examples));
   command.footer(std::string(help.footer));
   const auto flags = std::make_shared<Flags>();
   add_options(command, *flags);
-  command.on_parsed([command, flags, run, parsed, &chosen] {
-    if (parsed != nullptr) {
-      parsed(command, *flags);
-    }
+  command.on_parsed([flags, run, &chosen] {
     chosen = [flags, run](const Streams& streams) {
       return run(*flags, streams);
     };

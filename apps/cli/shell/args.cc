@@ -1,13 +1,14 @@
 #include "args.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdint>
+#include <map>
 #include <set>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "headwise/words/language.h"
 #include "help_text.h"
@@ -48,132 +49,33 @@ void add_language(CLI::App& app) {
       ->check(validator_of(option, one_of(std::move(codes))));
 }
 
-}  // namespace
-
-// ---- Options. ----
-
-Option Option::type_name(const std::string& name) const {
-  option_->type_name(name);
-  return *this;
-}
-
-Option Option::required() const {
-  option_->required();
-  return *this;
-}
-
-Option Option::check(Check check) const {
-  option_->check(validator_of(option_, std::move(check)));
-  return *this;
-}
-
-Option Option::transform(Check check) const {
-  option_->transform(validator_of(option_, std::move(check)));
-  return *this;
-}
-
-Option Option::values(int count) const {
-  option_->expected(count);
-  return *this;
-}
-
-Option Option::advanced() const {
-  set_advanced(*app_, *option_);
-  return *this;
-}
-
-// ---- Arguments. ----
-
-Arguments Arguments::under(std::string heading) const {
-  Arguments same = *this;
-  same.heading_ = std::move(heading);
-  return same;
-}
-
-Option Arguments::under_heading(CLI::Option* option) const {
-  if (!heading_.empty()) {
-    option->group(heading_);
-  }
-  return {app_, option};
-}
-
-Arguments Arguments::add_command(const std::string& name,
-                                 const std::string& description,
-                                 const std::string& examples) const {
-  CLI::App* command = app_->add_subcommand(name, description);
-  set_examples(*command, examples);
-  add_language(*command);
-  return Arguments(command);
-}
-
+// What CLI11 reads into `place`.
 template <class T>
-Option Arguments::add_option(const std::string& name, T& value,
-                             const std::string& description) const {
-  return under_heading(app_->add_option(name, value, description));
-}
-
-// An empty text is a text: CLI11 would take it for none.
-template <>
-Option Arguments::add_option(const std::string& name,
-                             std::optional<std::string>& value,
-                             const std::string& description) const {
-  return under_heading(app_->add_option_function<std::string>(
-      name, [&value](const std::string& text) { value = text; }, description));
-}
-
-// The other types an option can have.
-template Option Arguments::add_option(const std::string&, std::string&,
-                                      const std::string&) const;
-template Option Arguments::add_option(const std::string&,
-                                      std::vector<std::string>&,
-                                      const std::string&) const;
-template Option Arguments::add_option(const std::string&, std::uint64_t&,
-                                      const std::string&) const;
-template Option Arguments::add_option(const std::string&,
-                                      std::optional<std::uint64_t>&,
-                                      const std::string&) const;
-template Option Arguments::add_option(const std::string&, std::int64_t&,
-                                      const std::string&) const;
-template Option Arguments::add_option(const std::string&, double&,
-                                      const std::string&) const;
-template Option Arguments::add_option(const std::string&,
-                                      std::optional<double>&,
-                                      const std::string&) const;
-
-Option Arguments::add_choice(const std::string& name, std::string& value,
-                             const std::vector<std::string>& choices,
-                             const std::string& description) const {
-  return add_option(name, value, description)
-      .type_name(fmt::format("{}", fmt::join(choices, "|")))
-      .check(one_of(choices));
-}
-
-Option Arguments::add_flag(const std::string& name, bool& value,
-                           const std::string& description) const {
-  return under_heading(
-      app_->add_flag(name, value, description)->disable_flag_override());
-}
-
-void Arguments::footer(const std::string& text) const { app_->footer(text); }
-
-void Arguments::on_parsed(std::function<void()> action) const {
-  app_->callback(std::move(action));
-}
-
-std::vector<std::string> Arguments::given_options() const {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app_->get_options()) {
-    if (option->count() != 0) {
-      names.push_back(option->get_name());
-    }
+CLI::Option* add_to(CLI::App& app, const OptionRow& row, T* place) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return app.add_flag(row.name, *place, row.help)->disable_flag_override();
+  } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+    // An empty text is a text: CLI11 would take it for none.
+    return app.add_option_function<std::string>(
+        row.name, [place](const std::string& given) { *place = given; },
+        row.help);
+  } else {
+    return app.add_option(row.name, *place, row.help);
   }
-  return names;
 }
 
-std::string Arguments::typed_text() const {
+// What stands in place of an option that was not typed.
+std::vector<std::string> default_of(const OptionRow& row) {
+  const auto* const text = std::get_if<std::string*>(&row.place);
+  return text == nullptr || (**text).empty() ? std::vector<std::string>()
+                                             : std::vector{**text};
+}
+
+// The options and values as a shell takes them.
+std::string typed_text(const CLI::App& app) {
   std::string text;
   std::vector<const CLI::Option*> written;
-  for (const CLI::Option* option : app_->parse_order()) {
+  for (const CLI::Option* option : app.parse_order()) {
     // An option of several values is listed once for each of them.
     if (std::ranges::find(written, option) != written.end()) {
       continue;
@@ -189,6 +91,96 @@ std::string Arguments::typed_text() const {
     }
   }
   return text;
+}
+
+}  // namespace
+
+// ---- Arguments. ----
+
+// The options of a command, with what each stands for.
+struct Arguments::Declared {
+  std::map<const CLI::Option*, OptionRow> rows;
+  std::vector<CommandLine*> lines;  // to be filled
+};
+
+Arguments::Arguments(CLI::App* app)
+    : app_(app), declared_(std::make_shared<Declared>()) {}
+
+Arguments Arguments::under(std::string heading) const {
+  Arguments same = *this;
+  same.heading_ = std::move(heading);
+  return same;
+}
+
+Arguments Arguments::add_command(const std::string& name,
+                                 const std::string& description,
+                                 const std::string& examples) const {
+  CLI::App* command = app_->add_subcommand(name, description);
+  set_examples(*command, examples);
+  add_language(*command);
+  return Arguments(command);
+}
+
+void Arguments::add(std::vector<OptionRow> rows) const {
+  for (const OptionRow& row : rows) {
+    declare(row);
+  }
+}
+
+void Arguments::declare(const OptionRow& row) const {
+  CLI::Option* const option = std::visit(
+      [&](auto* place) { return add_to(*app_, row, place); }, row.place);
+  if (!std::holds_alternative<bool*>(row.place)) {
+    option->type_name(row.takes.type);
+  }
+  if (row.takes.rewrites) {
+    option->transform(validator_of(option, row.takes.check));
+  } else if (row.takes.check) {
+    option->check(validator_of(option, row.takes.check));
+  }
+  if (row.takes.values != 1) {
+    option->expected(row.takes.values);
+  }
+  if (row.more.is_required) {
+    option->required();
+  }
+  if (row.more.is_advanced) {
+    set_advanced(*app_, *option);
+  }
+  if (!heading_.empty()) {
+    option->group(heading_);
+  }
+  declared_->rows.emplace(option, row);
+}
+
+void Arguments::footer(const std::string& text) const { app_->footer(text); }
+
+CommandLine Arguments::line() const {
+  std::vector<CommandLine::Typed> options;
+  for (const CLI::Option* option : app_->get_options()) {
+    CommandLine::Typed typed{.option = option->get_name(),
+                             .given = option->count() != 0};
+    const auto row = declared_->rows.find(option);
+    if (row != declared_->rows.end()) {
+      typed.takes = row->second.takes;
+      typed.values = typed.given ? option->results() : default_of(row->second);
+    }
+    options.push_back(std::move(typed));
+  }
+  return {std::move(options), typed_text(*app_)};
+}
+
+void Arguments::keep_line(CommandLine& line) const {
+  declared_->lines.push_back(&line);
+}
+
+void Arguments::on_parsed(std::function<void()> action) const {
+  app_->callback([*this, action = std::move(action)] {
+    for (CommandLine* const kept : declared_->lines) {
+      *kept = line();
+    }
+    action();
+  });
 }
 
 // ---- The program. ----
@@ -207,17 +199,17 @@ Program::Program(const std::string& name, const std::string& description,
 
 Program::~Program() = default;
 
+Arguments Program::arguments() const { return Arguments(app_.get()); }
+
 void Program::add_help_command() {
   const Arguments command =
       arguments().add_command(kHelpCommand, "show the help of a command",
                               "  headwise help\n"
                               "  headwise help explain\n"
                               "  headwise help explain --all");
-  command
-      .add_option("COMMAND", help_topic_,
-                  "command to explain (default: list the commands)")
-      .type_name("");
-  command.add_flag("--all", help_all_, "print every option");
+  command.add({{"COMMAND", &help_topic_, any_text(""),
+                "command to explain (default: list the commands)"},
+               {"--all", &help_all_, flag(), "print every option"}});
 }
 
 std::string Program::help() const { return help_of(*app_); }

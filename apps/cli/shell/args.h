@@ -1,4 +1,4 @@
-// The command line: commands, their options, help that begins with examples.
+// The program: commands, their options, help that begins with examples.
 // CLI11 stays behind this header, for it is expensive to compile.
 #pragma once
 
@@ -9,41 +9,20 @@
 #include <string>
 #include <vector>
 
-#include "checks.h"
+#include "command_line.h"
+#include "option_row.h"
 
 namespace CLI {
 class App;
-class Option;
 }  // namespace CLI
 
 namespace headwise::cli {
-
-// One option that was added; each setter gives it back, so that they chain.
-class Option {
- public:
-  Option(CLI::App* app, CLI::Option* option) : app_(app), option_(option) {}
-
-  Option type_name(const std::string& name) const;
-  Option required() const;
-  // Several checks run in their order, those of transform() before them.
-  Option check(Check check) const;
-  // A check that may rewrite the text before it is read.
-  Option transform(Check check) const;
-  // Takes this many values.
-  Option values(int count) const;
-  // Left out of --help, which then says so; --help-all has it.
-  Option advanced() const;
-
- private:
-  CLI::App* app_;
-  CLI::Option* option_;
-};
 
 // The arguments of the program or of one of its commands. A handle: copies name
 // the same arguments.
 class Arguments {
  public:
-  explicit Arguments(CLI::App* app) : app_(app) {}
+  explicit Arguments(CLI::App* app);
 
   // The same arguments; the help lists what is added here under this heading.
   Arguments under(std::string heading) const;
@@ -51,55 +30,21 @@ class Arguments {
   // A subcommand. Its help begins with `examples`, one per line.
   Arguments add_command(const std::string& name, const std::string& description,
                         const std::string& examples) const;
-  // A name without "--" is positional. T: std::string, a number, std::optional
-  // of these, std::vector<std::string>; args.cc has the list.
-  template <class T>
-  Option add_option(const std::string& name, T& value,
-                    const std::string& description) const;
-  // Text that may not be empty, such as a path; the help calls it `type`.
-  template <class Text>
-  Option add_text(const std::string& name, Text& value, const std::string& type,
-                  const std::string& description) const {
-    return add_option(name, value, description)
-        .type_name(type)
-        .check(not_empty());
-  }
-  // One of `choices`, which the help lists.
-  Option add_choice(const std::string& name, std::string& value,
-                    const std::vector<std::string>& choices,
-                    const std::string& description) const;
-  // A whole number from 0 on.
-  template <class Number>
-  Option add_number(const std::string& name, Number& number,
-                    const std::string& description) const {
-    return add_option(name, number, description)
-        .type_name("N")
-        .transform(natural_number());
-  }
-  // A whole number from 1 on.
-  template <class Number>
-  Option add_count(const std::string& name, Number& count,
-                   const std::string& description) const {
-    return add_option(name, count, description)
-        .type_name("N")
-        .transform(at_least_one());
-  }
-  // Takes no value.
-  Option add_flag(const std::string& name, bool& value,
-                  const std::string& description) const;
+  // What the rows point to must outlive the program.
+  void add(std::vector<OptionRow> rows) const;
   void footer(const std::string& text) const;
   // Called once the command was chosen and its options are read.
   void on_parsed(std::function<void()> action) const;
-
-  // The options that were typed, by name; for on_parsed().
-  std::vector<std::string> given_options() const;
-  // The same with their values, as a shell takes them: " --model DIR 'a text'".
-  std::string typed_text() const;
+  // What was typed goes to `line`, before on_parsed() acts.
+  void keep_line(CommandLine& line) const;
 
  private:
-  Option under_heading(CLI::Option* option) const;
+  void declare(const OptionRow& row) const;
+  CommandLine line() const;
 
   CLI::App* app_;
+  struct Declared;
+  std::shared_ptr<Declared> declared_;
   std::string heading_;  // empty: "Options"
 };
 
@@ -111,7 +56,7 @@ class Program {
           const std::string& examples, const std::string& version);
   ~Program();
 
-  Arguments arguments() const { return Arguments(app_.get()); }
+  Arguments arguments() const;
   // The command `help [COMMAND]`; parse() answers it.
   void add_help_command();
   // A command that this build lacks: parse() says which component it needs.

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "args.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
@@ -114,11 +113,10 @@ Result<std::optional<Array>> find_tensor(DataPlace& place,
 
 }  // namespace
 
-void add_memory_limit_option(const Arguments& command, std::size_t& mebibytes) {
-  command.add_count(
-      "--memory-limit", mebibytes,
-      "memory limit for intermediate tensors, in MiB (default: 16, "
-      "plus 16 times the inputs and the model's tensors)");
+OptionRow memory_limit_option(std::size_t& mebibytes) {
+  return {"--memory-limit", &mebibytes, count(),
+          "memory limit for intermediate tensors, in MiB (default: 16, plus 16 "
+          "times the inputs and the model's tensors)"};
 }
 
 std::optional<std::size_t> memory_limit_of(std::size_t mebibytes) {

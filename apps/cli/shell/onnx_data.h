@@ -14,13 +14,12 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/onnx/model.h"
+#include "option_row.h"
 
 namespace headwise::cli {
 
-class Arguments;
-
 // --memory-limit, in MiB; 0: the usual one.
-void add_memory_limit_option(const Arguments& command, std::size_t& mebibytes);
+OptionRow memory_limit_option(std::size_t& mebibytes);
 // In bytes, for OnnxModel.
 std::optional<std::size_t> memory_limit_of(std::size_t mebibytes);
 

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
-#include "args.h"
-
 namespace headwise::cli {
 
-void SaveEvery::add_option(const Arguments& command) {
-  command
-      .add_number("--save-every", seconds_,
-                  "seconds after which finished work is saved to resume from "
-                  "(default 30)")
-      .advanced();
+OptionRow SaveEvery::option() {
+  return {"--save-every", &seconds_, number(),
+          "seconds after which finished work is saved to resume from (default "
+          "30)",
+          advanced()};
 }
 
 std::chrono::seconds SaveEvery::interval() const {

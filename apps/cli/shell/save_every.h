@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <optional>
 
-namespace headwise::cli {
+#include "option_row.h"
 
-class Arguments;
+namespace headwise::cli {
 
 // Holds the option in seconds.
 class SaveEvery {
  public:
-  void add_option(const Arguments& command);
+  OptionRow option();
 
   bool given() const { return seconds_.has_value(); }
   std::chrono::seconds interval() const;

@@ -1,11 +1,9 @@
 #include "threads.h"
 
-#include "args.h"
-
 namespace headwise::cli {
 
-void add_threads_option(const Arguments& command, std::size_t& threads) {
-  command.add_count("--threads", threads, "number of threads (default: all)");
+OptionRow threads_option(std::size_t& threads) {
+  return {"--threads", &threads, count(), "number of threads (default: all)"};
 }
 
 Result<Executor> executor_with(std::size_t threads) {

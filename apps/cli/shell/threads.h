@@ -5,13 +5,12 @@
 
 #include "headwise/base/result.h"
 #include "headwise/run/executor.h"
+#include "option_row.h"
 
 namespace headwise::cli {
 
-class Arguments;
-
 // --threads; 0, the default, is all of them.
-void add_threads_option(const Arguments& command, std::size_t& threads);
+OptionRow threads_option(std::size_t& threads);
 Result<Executor> executor_with(std::size_t threads);
 
 }  // namespace headwise::cli

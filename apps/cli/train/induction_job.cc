@@ -34,7 +34,7 @@ std::vector<std::string> result_files() {
 }
 
 // What is not given stays as in `settings`.
-InductionSettings induction_settings(const TaskFlags& flags,
+InductionSettings induction_settings(const TrainFlags& flags,
                                      InductionSettings settings) {
   settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
   settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
@@ -59,7 +59,7 @@ std::string induction_lines(const CausalModel& model,
   return lines;
 }
 
-std::string report_text(const TaskFlags& flags, const InductionRun& run,
+std::string report_text(const TrainFlags& flags, const InductionRun& run,
                         double seconds, double accuracy,
                         const std::string& first_text) {
   const std::string find = fmt::format(
@@ -78,7 +78,7 @@ std::string report_text(const TaskFlags& flags, const InductionRun& run,
       training_time(seconds, run.settings().arithmetic), accuracy, find, view);
 }
 
-Outcome finish_induction(const TaskFlags& flags, const InductionRun& run,
+Outcome finish_induction(const TrainFlags& flags, const InductionRun& run,
                          double seconds, const Executor& executor,
                          const Streams& streams) {
   const auto texts = run.unseen_texts(kInductionTexts);
@@ -108,7 +108,7 @@ Outcome finish_induction(const TaskFlags& flags, const InductionRun& run,
 
 }  // namespace
 
-bool is_induction(const TaskFlags& flags) {
+bool is_induction(const TrainFlags& flags) {
   if (!flags.task.empty() || flags.resume.empty()) {
     return flags.task == kInductionTask;
   }
@@ -121,7 +121,7 @@ bool is_induction(const TaskFlags& flags) {
          task->second == decltype(task->second)(std::string(kInductionTask));
 }
 
-Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
+Outcome run_induction(const TrainFlags& flags, const Streams& streams) {
   recover_model(flags.out);  // before the files are looked at
   const TaskKind<InductionRun, InductionSettings> kind{
       .steps = kInductionSteps,

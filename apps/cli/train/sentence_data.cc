@@ -26,7 +26,7 @@ Result<LabelledText> read_labels_and_text(std::string_view option,
 
 }  // namespace
 
-Result<SentenceData> read_sentence_data(const SentenceFlags& flags) {
+Result<SentenceData> read_sentence_data(const TrainFlags& flags) {
   auto text = read_labels_and_text("--data", flags.data);
   HEADWISE_TRY(text);
   SentenceData data{.text = *std::move(text)};

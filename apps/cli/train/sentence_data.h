@@ -24,7 +24,7 @@ struct SentenceData {
 // --data and --test. Errors: those of parse_labelled_text(); bad_data for text
 // without labels, for a single label, and for a label of --test that --data
 // lacks.
-Result<SentenceData> read_sentence_data(const SentenceFlags& flags);
+Result<SentenceData> read_sentence_data(const TrainFlags& flags);
 
 // The baseline: always the most common label of the data.
 Answers most_common_label_answers(const SentenceData& data);

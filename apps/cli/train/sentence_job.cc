@@ -27,6 +27,7 @@
 #include "shell/say.h"
 #include "shell/threads.h"
 #include "shell/visible_work.h"
+#include "task_files.h"
 #include "train_jobs.h"
 
 namespace headwise::cli {
@@ -56,7 +57,7 @@ class Stopwatch {
 
 // What was not given is as in the checkpoint, if there is one, else the
 // default. A text has at most `most_tokens`, those of the model.
-ClassifierSettings sentence_settings(const SentenceFlags& flags,
+ClassifierSettings sentence_settings(const TrainFlags& flags,
                                      const Checkpoint& checkpoint,
                                      std::size_t most_tokens) {
   ClassifierSettings settings = classifier_settings_of(checkpoint);
@@ -101,7 +102,7 @@ Outcome check_same_digest(Communicator& group, std::string_view option,
 
 class SentenceJob {
  public:
-  SentenceJob(const SentenceFlags& flags, const Streams& streams,
+  SentenceJob(const TrainFlags& flags, const Streams& streams,
               Communicator& group, const Executor& executor, SentenceData data)
       : flags_(flags),
         streams_(streams),
@@ -134,7 +135,7 @@ class SentenceJob {
   Outcome finish(ModelChanges changes);
   bool writes() const { return group_.rank() == 0; }
 
-  const SentenceFlags& flags_;
+  const TrainFlags& flags_;
   const Streams& streams_;
   Communicator& group_;
   const Executor& executor_;
@@ -328,7 +329,7 @@ Outcome SentenceJob::finish(ModelChanges changes) {
 }
 
 // Each process reads the files.
-Outcome check_standard_input(const SentenceFlags& flags, std::size_t ranks) {
+Outcome check_standard_input(const TrainFlags& flags, std::size_t ranks) {
   for (const auto& [option, file] :
        {std::pair("--data", &flags.data), std::pair("--test", &flags.test)}) {
     if (ranks > 1 && *file == "-") {
@@ -339,7 +340,7 @@ Outcome check_standard_input(const SentenceFlags& flags, std::size_t ranks) {
   return {};
 }
 
-Outcome wrong_values(const SentenceFlags& flags) {
+Outcome wrong_values(const TrainFlags& flags) {
   if (flags.data.empty()) {
     return usage("--data is required with --model");
   }
@@ -353,32 +354,16 @@ Outcome wrong_values(const SentenceFlags& flags) {
   return {};
 }
 
-FilePlan files_of(const SentenceFlags& flags) {
-  FilePlan plan;
-  plan.input("--model", flags.model);
-  plan.input("--data", flags.data);
-  plan.input("--test", flags.test);
-  if (!flags.resume.empty() && !resumes_in_place(flags)) {
-    plan.input("--resume", checkpoint_path(flags.resume));
-  }
-  if (flags.trains_all()) {
-    plan.outputs_in("--out", flags.out, {std::string(kCheckpointFile)},
-                    /*parents=*/false);
-  }
-  plan.replaced_folder("--out", flags.out, /*parents=*/false);
-  if (flags.json) {
-    plan.printed("--json");
-  }
-  return plan;
-}
-
-Outcome check_files(const SentenceFlags& flags) {
+Outcome check_files(const TrainFlags& flags) {
   recover_model(flags.out);
-  HEADWISE_TRY(files_of(flags).check());
+  std::vector<std::string> results;
   if (flags.trains_all()) {
-    HEADWISE_TRY(
-        check_regular_files(flags.out, {std::string(kCheckpointFile)}));
+    results.emplace_back(kCheckpointFile);
   }
+  FilePlan files = files_of(flags, results);
+  files.replaced_folder("--out", flags.out, /*parents=*/false);
+  HEADWISE_TRY(files.check());
+  HEADWISE_TRY(check_regular_files(flags.out, results));
   const bool resumable =
       flags.trains_all() &&
       place_of(checkpoint_path(flags.out)).status.has_value();
@@ -391,7 +376,7 @@ Outcome check_files(const SentenceFlags& flags) {
 
 }  // namespace
 
-Outcome run_sentences(const SentenceFlags& flags, const Streams& streams,
+Outcome run_sentences(const TrainFlags& flags, const Streams& streams,
                       Communicator& group) {
   HEADWISE_TRY(agreed(group, wrong_values(flags)));
   HEADWISE_TRY(agreed(group, check_standard_input(flags, group.ranks())));

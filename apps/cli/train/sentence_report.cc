@@ -27,14 +27,13 @@ Json json_of_change(const AccuracyChange& change) {
 }
 
 // Uses the arithmetic of the reported accuracy.
-std::string classify_command(const SentenceFlags& flags,
-                             Arithmetic arithmetic) {
+std::string classify_command(const TrainFlags& flags, Arithmetic arithmetic) {
   return fmt::format(
       "headwise classify --model {}{} sentences.txt", shell_word(flags.out),
       arithmetic == Arithmetic::bf16 ? " --arithmetic bf16" : "");
 }
 
-std::string training_text(const SentenceFlags& flags,
+std::string training_text(const TrainFlags& flags,
                           const SentenceReport& report) {
   const std::string time = training_time(report.seconds, report.arithmetic);
   if (!flags.trains_all()) {
@@ -55,8 +54,7 @@ std::string cut_text(const SentenceReport& report) {
                                report.max_tokens);
 }
 
-std::string measured_text(const SentenceFlags& flags,
-                          const SentenceData& data) {
+std::string measured_text(const TrainFlags& flags, const SentenceData& data) {
   return data.test
              ? say("On the {} text{} of {}:\n", data.test->texts.size(),
                    plural(data.test->texts.size()),
@@ -67,7 +65,7 @@ std::string measured_text(const SentenceFlags& flags,
 }
 
 // What `before` is the accuracy of.
-std::string baseline_text(const SentenceFlags& flags) {
+std::string baseline_text(const TrainFlags& flags) {
   return flags.trains_all() ? say("classifier only, encoder unchanged")
                             : say("always the most common label");
 }
@@ -78,7 +76,7 @@ std::string json_of_step(const ClassifierRun& run) {
   return json_text({{"step", run.steps()}, {"loss", run.losses().back()}});
 }
 
-std::string json_of(const SentenceFlags& flags, const SentenceData& data,
+std::string json_of(const TrainFlags& flags, const SentenceData& data,
                     const SentenceReport& report) {
   Json before = json_of_answers(report.before);
   before["of"] = report.compared_with;
@@ -102,7 +100,7 @@ std::string json_of(const SentenceFlags& flags, const SentenceData& data,
        {"next", classify_command(flags, report.arithmetic)}});
 }
 
-std::string text_of(const SentenceFlags& flags, const SentenceData& data,
+std::string text_of(const TrainFlags& flags, const SentenceData& data,
                     const SentenceReport& report) {
   const AccuracyChange change = change_between(report.before, report.after);
   return say("{} text{} of {} labels ({}){}.\n", data.text.texts.size(),

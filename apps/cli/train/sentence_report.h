@@ -30,9 +30,9 @@ struct SentenceReport {
 // A line of JSON during the run.
 std::string json_of_step(const ClassifierRun& run);
 
-std::string json_of(const SentenceFlags& flags, const SentenceData& data,
+std::string json_of(const TrainFlags& flags, const SentenceData& data,
                     const SentenceReport& report);
-std::string text_of(const SentenceFlags& flags, const SentenceData& data,
+std::string text_of(const TrainFlags& flags, const SentenceData& data,
                     const SentenceReport& report);
 
 }  // namespace headwise::cli

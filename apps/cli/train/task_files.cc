@@ -44,20 +44,19 @@ std::vector<std::string> task_result_files() {
           "target_tokens.txt", "curve.svg"};
 }
 
-FilePlan files_of(const TaskFlags& flags,
+FilePlan files_of(const TrainFlags& flags,
                   const std::vector<std::string>& results) {
-  FilePlan plan;
+  FilePlan plan = flags.line.files();
   if (!flags.resume.empty() && !resumes_in_place(flags)) {
     plan.input("--resume", checkpoint_path(flags.resume));
   }
-  plan.outputs_in("--out", flags.out, results, /*parents=*/false);
-  if (flags.json) {
-    plan.printed("--json");
+  if (!results.empty()) {
+    plan.outputs_in("--out", flags.out, results, /*parents=*/false);
   }
   return plan;
 }
 
-Outcome check_earlier_result(const TaskFlags& flags,
+Outcome check_earlier_result(const TrainFlags& flags,
                              const std::vector<std::string>& results) {
   HEADWISE_TRY(check_regular_files(flags.out, results));
   if (flags.force || resumes_in_place(flags)) {
@@ -80,7 +79,7 @@ Outcome check_earlier_result(const TaskFlags& flags,
   return {};
 }
 
-Status begin_results(const TaskFlags& flags,
+Status begin_results(const TrainFlags& flags,
                      const std::vector<std::string>& results) {
   for (const std::string& name :
        resumes_in_place(flags) ? std::vector<std::string>() : results) {

@@ -19,15 +19,15 @@ std::vector<std::string> task_result_files();
 
 // What a run reads, and `results`, what it writes. The checkpoint that it
 // resumes from is not an input if the run replaces it.
-FilePlan files_of(const TaskFlags& flags,
+FilePlan files_of(const TrainFlags& flags,
                   const std::vector<std::string>& results);
 // Refuses to overwrite an earlier result without --force or --resume of the
 // same folder, and a pipe or a device that has the name of a result.
-Outcome check_earlier_result(const TaskFlags& flags,
+Outcome check_earlier_result(const TrainFlags& flags,
                              const std::vector<std::string>& results);
 
 // Removes the results of another run from the folder. Errors: io_error.
-Status begin_results(const TaskFlags& flags,
+Status begin_results(const TrainFlags& flags,
                      const std::vector<std::string>& results);
 
 // Refuses --steps that the checkpoint, of the file `path`, already has, unless

@@ -88,7 +88,7 @@ std::string text_of(const TaskRun& run, const Report& report) {
 }
 
 // What is not given stays as in `settings`.
-TaskSettings task_settings(const TaskFlags& flags, TaskSettings settings) {
+TaskSettings task_settings(const TrainFlags& flags, TaskSettings settings) {
   settings.task = task_named(flags.task).value_or(settings.task);
   if (!flags.scoring.empty()) {
     settings.scoring = flags.scoring == name_of(Scoring::additive)
@@ -101,7 +101,7 @@ TaskSettings task_settings(const TaskFlags& flags, TaskSettings settings) {
   return settings;
 }
 
-Outcome finish_task(const TaskFlags& flags, const TaskRun& run, double seconds,
+Outcome finish_task(const TrainFlags& flags, const TaskRun& run, double seconds,
                     const Executor& executor, const Streams& streams) {
   auto score = run.score(executor);
   auto uniform = run.uniform_score(executor);
@@ -116,7 +116,7 @@ Outcome finish_task(const TaskFlags& flags, const TaskRun& run, double seconds,
 
 }  // namespace
 
-Outcome run_task(const TaskFlags& flags, const Streams& streams) {
+Outcome run_task(const TrainFlags& flags, const Streams& streams) {
   const TaskKind<TaskRun, TaskSettings> kind{
       .steps = kTaskSteps,
       .results = task_result_files(),

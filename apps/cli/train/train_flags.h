@@ -7,10 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "shell/command_line.h"
+
 namespace headwise::cli {
 
-// Those of both forms.
 struct TrainFlags {
+  CommandLine line;
+
+  // Of both forms.
   std::optional<std::uint64_t> seed;
   std::optional<double> learning_rate;
   std::size_t threads = 0;              // 0: all
@@ -20,20 +24,13 @@ struct TrainFlags {
   std::string resume;
   bool force = false;
   bool json = false;
-};
 
-// Of a task whose --steps are not given.
-inline constexpr std::size_t kTaskSteps = 400;
-
-// --task
-struct TaskFlags : TrainFlags {
+  // --task
   std::string task;
   std::string scoring;
   std::optional<std::size_t> steps;  // not given: that of the task
-};
 
-// --model
-struct SentenceFlags : TrainFlags {
+  // --model
   std::string model;
   std::string data;
   std::string test;
@@ -42,7 +39,11 @@ struct SentenceFlags : TrainFlags {
   std::optional<std::size_t> batch;
   std::optional<std::size_t> epochs;
 
+  bool has_model() const { return !model.empty(); }
   bool trains_all() const { return train == "all"; }
 };
+
+// Of a task whose --steps are not given.
+inline constexpr std::size_t kTaskSteps = 400;
 
 }  // namespace headwise::cli

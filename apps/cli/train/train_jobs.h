@@ -9,14 +9,14 @@
 namespace headwise::cli {
 
 // --task recall and reverse.
-Outcome run_task(const TaskFlags& flags, const Streams& streams);
+Outcome run_task(const TrainFlags& flags, const Streams& streams);
 
 // Whether the task, of --task or of the checkpoint of --resume, is induction.
-bool is_induction(const TaskFlags& flags);
-Outcome run_induction(const TaskFlags& flags, const Streams& streams);
+bool is_induction(const TrainFlags& flags);
+Outcome run_induction(const TrainFlags& flags, const Streams& streams);
 
 // --model, by all processes of a job.
-Outcome run_sentences(const SentenceFlags& flags, const Streams& streams,
+Outcome run_sentences(const TrainFlags& flags, const Streams& streams,
                       Communicator& group);
 
 }  // namespace headwise::cli

@@ -34,7 +34,7 @@ struct TaskKind {
   std::vector<std::string> last_results;
   Settings (*of_checkpoint)(const Checkpoint& checkpoint);
   // Options that are not given stay as in `settings`.
-  Settings (*of_flags)(const TaskFlags& flags, Settings settings);
+  Settings (*of_flags)(const TrainFlags& flags, Settings settings);
   // Whether the end of the run replaces the folder; until then an earlier
   // result stays.
   bool replaces_folder;
@@ -45,7 +45,7 @@ struct TaskKind {
 // A new run, or one that continues that of --resume.
 template <class Run, class Settings>
 Result<Run> start_run(const TaskKind<Run, Settings>& kind,
-                      const TaskFlags& flags) {
+                      const TrainFlags& flags) {
   if (flags.resume.empty()) {
     return Run::create(kind.of_flags(flags, {}));
   }
@@ -65,7 +65,7 @@ Result<Run> start_run(const TaskKind<Run, Settings>& kind,
 
 // Writes a checkpoint; the first one makes the folder, which a failure removes.
 template <class Run, class Settings>
-Status save(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
+Status save(const TaskKind<Run, Settings>& kind, const TrainFlags& flags,
             const Run& run, bool is_first) {
   const auto made = make_out_folder(flags.out);
   HEADWISE_TRY(made);
@@ -82,7 +82,7 @@ Status save(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
 // Takes steps until there are enough, and writes a checkpoint every 100 and at
 // the end. A run that has taken all of them before writes its last one again.
 template <class Run, class Settings>
-Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
+Outcome take_steps(const TaskKind<Run, Settings>& kind, const TrainFlags& flags,
                    const Executor& executor, Run& run, const Streams& streams) {
   constexpr std::size_t kStepsPerCheckpoint = 100;
   const std::size_t steps = flags.steps.value_or(kind.steps);
@@ -111,7 +111,7 @@ Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
 
 // `finish(run, seconds, executor)` writes and prints the result.
 template <class Run, class Settings, class Finish>
-Outcome train_task(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
+Outcome train_task(const TaskKind<Run, Settings>& kind, const TrainFlags& flags,
                    const Streams& streams, const Finish& finish) {
   FilePlan files = files_of(flags, kind.results);
   if (kind.replaces_folder) {

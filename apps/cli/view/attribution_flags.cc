@@ -1,8 +1,5 @@
 #include "attribution_flags.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 
 #include "operation/option_errors.h"
@@ -23,11 +20,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kColumns = {
     "norm", "gradient", "integrated", "integrated-by-layer"};
 
-// "norms" for "norm": the other columns have the name of their attribution.
-std::string attribution_with(const std::string& column) {
-  return column == "norm" ? "norms" : column;
-}
-
 }  // namespace
 
 std::span<const std::string_view> attribution_columns() { return kColumns; }
@@ -35,59 +27,53 @@ std::span<const std::string_view> attribution_columns() { return kColumns; }
 void add_attribution_options(const Arguments& command,
                              AttributionFlags& flags) {
   const Arguments attribution = command.under("Attribution");
-  attribution
-      .add_choice("--attribution", flags.name,
-                  {"norms", "gradient", "integrated", "integrated-by-layer",
-                   "rollout", "flow"},
-                  "also print a measure of heads or tokens: norms, gradient, "
-                  "integrated, integrated-by-layer, rollout or flow")
-      .type_name("NAME");
+  attribution.add({{"--attribution", &flags.name,
+                    choice({"norms", "gradient", "integrated",
+                            "integrated-by-layer", "rollout", "flow"},
+                           "NAME"),
+                    "also print a measure of heads or tokens: norms, gradient, "
+                    "integrated, integrated-by-layer, rollout or flow"}});
   add_target_options(attribution, flags);
 }
 
 void add_target_options(const Arguments& attribution, AttributionFlags& flags) {
-  attribution.add_text(
-      "--target", flags.target, "LABEL|TOKEN",
-      "take gradients of the logit of this label, or of this next token in a "
-      "causal model (default: the predicted one)");
-  attribution.add_number(
-      "--output-token", flags.output_token,
-      "position of the token that rollout and flow go back from (default: 0; "
-      "in a causal model the last), or after which a causal model predicts the "
-      "token of --target (default: the last)");
+  attribution.add(
+      {{"--target", &flags.target, text("LABEL|TOKEN"),
+        "take gradients of the logit of this label, or of this next token in a "
+        "causal model (default: the predicted one)"},
+       {"--output-token", &flags.output_token, number(),
+        "position of the token that rollout and flow go back from (default: 0; "
+        "in a causal model the last), or after which a causal model predicts "
+        "the token of --target (default: the last)"}});
 }
 
-Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
-                                const std::string& sort,
-                                const AttributionFlags& flags) {
-  if (!flags.target.empty() && !of_gradients(flags.name)) {
-    return usage(
-        "--target needs --attribution gradient, integrated or "
-        "integrated-by-layer");
-  }
-  if (flags.output_token && !through_layers(flags.name) &&
-      !of_gradients(flags.name)) {
-    return usage("--output-token needs an --attribution other than norms");
-  }
-  if (std::ranges::find(kColumns, sort) != kColumns.end() &&
-      flags.name != attribution_with(sort)) {
-    return usage(message("--sort {} needs --attribution {}", sort,
-                         attribution_with(sort)));
-  }
-  if (!flags.given()) {
-    return {};
-  }
-  if (seen.model.empty() || several_texts) {
-    return usage("--attribution needs --model and a single text");
-  }
-  if (through_layers(flags.name) && !seen.layers.empty()) {
-    return usage(
-        "this --attribution goes through all layers: leave out --layers");
-  }
-  if (through_layers(flags.name) && !sort.empty()) {
-    return usage("this --attribution lists tokens: leave out --sort");
-  }
-  return {};
+Status check_attribution_flags(const ViewedFlags& seen) {
+  using enum OptionRule::Kind;
+  static constexpr OptionRule kRules[] = {
+      {"--target", needs,
+       "--attribution gradient|--attribution integrated|"
+       "--attribution integrated-by-layer",
+       "--attribution gradient, integrated or integrated-by-layer"},
+      {"--output-token", needs,
+       "--attribution gradient|--attribution integrated|"
+       "--attribution integrated-by-layer|--attribution rollout|"
+       "--attribution flow",
+       "an --attribution other than norms"},
+      {"--sort norm", needs, "--attribution norms", "--attribution norms"},
+      {"--sort gradient", needs, "--attribution gradient",
+       "--attribution gradient"},
+      {"--sort integrated", needs, "--attribution integrated",
+       "--attribution integrated"},
+      {"--sort integrated-by-layer", needs, "--attribution integrated-by-layer",
+       "--attribution integrated-by-layer"},
+      {"--attribution", needs, "--model", "--model and a single text"},
+      {"--attribution", never, "--corpus",
+       "--attribution needs --model and a single text"},
+      {"--attribution rollout|--attribution flow", never, "--layers",
+       "this --attribution goes through all layers: leave out --layers"},
+      {"--attribution rollout|--attribution flow", never, "--sort",
+       "this --attribution lists tokens: leave out --sort"}};
+  return seen.line.check(kRules);
 }
 
 Result<std::size_t> output_token(const AttributionFlags& flags,

@@ -37,11 +37,8 @@ void add_attribution_options(const Arguments& command, AttributionFlags& flags);
 // The numbers of heads that heads can be sorted by, by name.
 std::span<const std::string_view> attribution_columns();
 
-// Errors: usage, for options that do not go together; `several_texts`: with
-// --corpus and the like.
-Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
-                                const std::string& sort,
-                                const AttributionFlags& flags);
+// Errors: usage, for options that do not go together.
+Status check_attribution_flags(const ViewedFlags& seen);
 
 // The position of --output-token. Errors: invalid_argument, if the text has
 // fewer tokens.

@@ -85,15 +85,10 @@ Outcome print_or_write(const StatsFlags& flags, const Streams& streams,
 }
 
 FilePlan stats_files(const StatsFlags& flags) {
-  FilePlan files;
-  plan_inputs(files, flags.seen);
-  files.input("--corpus", flags.corpus.corpus);
+  FilePlan files = flags.seen.line.files();
   if (flags.corpus.out.empty()) {
     files.printed("stats");
-    return files;
-  }
-  files.output("--out", flags.corpus.out);
-  if (!flags.corpus.corpus.empty()) {
+  } else if (!flags.corpus.corpus.empty()) {
     files.journal("--out", Journal::path_of(flags.corpus.out));
   }
   return files;
@@ -211,12 +206,11 @@ Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
 }
 
 Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
-  if (flags.json && flags.csv) {
-    return usage("--json and --csv cannot be used together");
-  }
-  HEADWISE_TRY(check_attribution_flags(flags.seen, !flags.corpus.corpus.empty(),
-                                       flags.sort, flags.attribution));
-  HEADWISE_TRY(check_corpus_flags(flags.seen, flags.corpus));
+  static constexpr OptionRule kRules[] = {
+      {"--json", OptionRule::apart, "--csv"}};
+  HEADWISE_TRY(flags.seen.line.check(kRules));
+  HEADWISE_TRY(check_attribution_flags(flags.seen));
+  HEADWISE_TRY(check_corpus_flags(flags.seen));
   HEADWISE_TRY(check_against_flags(flags.seen));
   if (!flags.seen.against.empty()) {
     return run_on_two_models(flags, streams);
@@ -232,34 +226,28 @@ void add_stats_options(const Arguments& command, StatsFlags& flags) {
   flags.seen.command = "stats";
   add_viewed_options(command, flags.seen);
   command.under("A model and a text")
-      .add_text("--corpus", flags.corpus.corpus, "FILE|-",
-                "one sentence per line: the means over all of them");
-  command.under("A model and a text")
-      .add_text("--texts", flags.seen.texts, "FILE|-",
-                "one text per line, in place of TEXT: means over the texts "
-                "with 95% confidence intervals");
+      .add({{"--corpus", &flags.corpus.corpus, input_file("FILE|-"),
+             "one sentence per line: the means over all of them"},
+            {"--texts", &flags.seen.texts, input_file("FILE|-"),
+             "one text per line, in place of TEXT: means over the texts with "
+             "95% confidence intervals"}});
   add_against_options(command, flags.seen);
   add_attribution_options(command, flags.attribution);
-  command
-      .add_choice("--sort", flags.sort, sort_names(),
-                  "sort by this statistic, largest first; by norm, gradient, "
-                  "integrated or integrated-by-layer with that --attribution")
-      .type_name("NAME");
-  command.add_flag("--json", flags.json, "print JSON");
-  command.add_flag("--csv", flags.csv, "print comma-separated values");
-  command.add_text("--out", flags.corpus.out, "FILE",
-                   "write the result to this file (default: print it)");
-  flags.corpus.save_every.add_option(command);
-  add_deadline_option(command, flags.corpus.deadline);
+  command.add({{"--sort", &flags.sort, choice(sort_names(), "NAME"),
+                "sort by this statistic, largest first; by norm, gradient, "
+                "integrated or integrated-by-layer with that --attribution"},
+               {"--json", &flags.json, flag(), "print JSON"},
+               {"--csv", &flags.csv, flag(), "print comma-separated values"},
+               {"--out", &flags.corpus.out, output_file("FILE"),
+                "write the result to this file (default: print it)"},
+               flags.corpus.save_every.option(),
+               deadline_option(flags.corpus.deadline)});
 }
 
 }  // namespace
 
 void add_stats(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kStatsHelp, add_stats_options, run_stats,
-              [](const Arguments& command, StatsFlags& flags) {
-                flags.seen.given = command.given_options();
-              });
+  add_command(app, chosen, kStatsHelp, add_stats_options, run_stats);
 }
 
 }  // namespace headwise::cli

@@ -1,6 +1,5 @@
 // headwise view
 // A page that shows what every head does; pictures and JSON of the same.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -66,67 +65,32 @@ struct ViewFlags {
   bool open = false;
   bool elements = false;
   bool no_elements = false;
-  std::string typed;  // the whole command line
 
   // Whether the page is made: --open alone makes a temporary file.
   bool page() const { return !out.empty() || open; }
   bool pictures() const { return !svg.empty() || !png.empty(); }
 };
 
-Outcome check_flags(const ViewFlags& flags) {
-  if (!flags.page() && !flags.pictures() && !flags.json) {
-    return usage(
-        "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
-  }
-  for (const auto& [given, option] :
-       {std::pair(!flags.seen.texts.empty(), "--texts"),
-        {!flags.seen.ablate.empty(), "--ablate"},
-        {!flags.seen.against.empty(), "--against"},
-        {flags.elements, "--elements"},
-        {flags.no_elements, "--no-elements"}}) {
-    if (given && !flags.page()) {
-      return usage(message("{} needs --out PAGE.html or --open", option));
-    }
-  }
-  if (flags.elements && flags.no_elements) {
-    return usage(
-        message("give {} or {}, not both", "--elements", "--no-elements"));
-  }
-  if (!flags.seen.ablate.empty() && (flags.pictures() || flags.json)) {
-    return usage(
-        "--ablate makes a page; --svg, --png and --json show all heads");
-  }
-  if (!flags.seen.texts.empty() && (flags.pictures() || flags.json)) {
-    return usage("--texts makes a page; --svg, --png and --json show one text");
-  }
-  if (!flags.seen.against.empty() && (flags.pictures() || flags.json)) {
-    return usage(
-        "--against makes a page; --svg, --png and --json show one "
-        "model");
-  }
-  if (!flags.title.empty() && !flags.page() && !flags.pictures()) {
-    return usage("--title needs --out PAGE.html, --open, --svg or --png");
-  }
-  if (!flags.head.empty() && !flags.pictures() && !flags.json) {
-    return usage("--head needs --svg, --png or --json");
-  }
-  if (!flags.sort.empty() && (!flags.pictures() || !flags.head.empty())) {
-    return usage("--sort needs --svg or --png of all heads");
-  }
-  return {};
-}
+using enum OptionRule::Kind;
 
-FilePlan view_files(const ViewFlags& flags) {
-  FilePlan plan;
-  plan_inputs(plan, flags.seen);
-  plan.output("--out", flags.out);
-  plan.picture("--svg", flags.svg, ".svg");
-  plan.picture("--png", flags.png, ".png");
-  if (flags.json) {
-    plan.printed("--json");
-  }
-  return plan;
-}
+constexpr OptionRule kRules[] = {
+    {"", always, "--out|--open|--svg|--png|--json",
+     "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json"},
+    {"--texts|--ablate|--against|--elements|--no-elements", needs,
+     "--out|--open", "--out PAGE.html or --open"},
+    {"--elements", never, "--no-elements",
+     "give --elements or --no-elements, not both"},
+    {"--ablate", never, "--svg|--png|--json",
+     "--ablate makes a page; --svg, --png and --json show all heads"},
+    {"--texts", never, "--svg|--png|--json",
+     "--texts makes a page; --svg, --png and --json show one text"},
+    {"--against", never, "--svg|--png|--json",
+     "--against makes a page; --svg, --png and --json show one model"},
+    {"--title", needs, "--out|--open|--svg|--png",
+     "--out PAGE.html, --open, --svg or --png"},
+    {"--head", needs, "--svg|--png|--json", "--svg, --png or --json"},
+    {"--sort", needs, "--svg|--png", "--svg or --png of all heads"},
+    {"--sort", never, "--head", "--sort needs --svg or --png of all heads"}};
 
 std::string title_of(const ViewFlags& flags, const ViewedText& text) {
   if (!flags.title.empty()) {
@@ -166,7 +130,7 @@ ViewPageSettings settings_of(const ViewFlags& flags, const ViewedHeads& heads) {
     elements = flags.elements;
   }
   return {.title = title_of(flags, text),
-          .command = flags.typed,
+          .command = "headwise view" + flags.seen.line.text(),
           .model = text.model,
           .text = subtitle_of(text),
           .variant = text.variant,
@@ -391,11 +355,11 @@ Outcome show_page(const ViewFlags& flags, const std::string& path,
 }
 
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(flags.seen.line.check(kRules));
   HEADWISE_TRY(check_against_flags(flags.seen));
   HEADWISE_TRY(
       check_page_attribution(flags.seen, flags.page(), flags.attribution));
-  HEADWISE_TRY(view_files(flags).check());
+  HEADWISE_TRY(flags.seen.line.files().check());
   const auto documents = read_viewed_documents(flags.seen);
   HEADWISE_TRY(documents);
   const ViewedHeads& heads = *documents->front();
@@ -440,69 +404,56 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
 }
 
 void add_output_options(const Arguments& output, ViewFlags& flags) {
-  output.add_text(
-      "--out", flags.out, "PAGE.html",
-      "write the page: one file that opens in any browser, without a network");
-  output.add_flag(
-      "--open", flags.open,
-      "open the page in the browser (without --out: a temporary file)");
-  output
-      .add_flag("--elements", flags.elements,
-                "put the components of queries and keys into the page, even if "
-                "that makes it larger")
-      .advanced();
-  output
-      .add_flag("--no-elements", flags.no_elements,
-                "leave the components of queries and keys out of the page")
-      .advanced();
-  output.add_text("--svg", flags.svg, "FILE.svg",
-                  "write a picture of all heads, or of --head");
-  output.add_text("--png", flags.png, "FILE.png",
-                  "write the same picture as PNG");
-  output.add_flag("--json", flags.json,
-                  "print the statistics of each head; with --head also its "
-                  "attention weights");
-  output.add_text("--head", flags.head, "LAYER.HEAD",
-                  "only this head, such as 0.3");
-  output
-      .add_choice("--sort", flags.sort, statistic_names(),
-                  "sort the heads of the picture by this statistic, largest "
-                  "first: entropy, distance, largest, first, previous, self, "
-                  "next or separator")
-      .type_name("NAME")
-      .advanced();
-  output
-      .add_text("--title", flags.title, "TEXT",
-                "title of the page and the picture")
-      .advanced();
+  output.add(
+      {{"--out", &flags.out, output_file("PAGE.html"),
+        "write the page: one file that opens in any browser, without a "
+        "network"},
+       {"--open", &flags.open, flag(),
+        "open the page in the browser (without --out: a temporary file)"},
+       {"--elements", &flags.elements, flag(),
+        "put the components of queries and keys into the page, even if that "
+        "makes it larger",
+        advanced()},
+       {"--no-elements", &flags.no_elements, flag(),
+        "leave the components of queries and keys out of the page", advanced()},
+       {"--svg", &flags.svg, picture("FILE.svg", ".svg"),
+        "write a picture of all heads, or of --head"},
+       {"--png", &flags.png, picture("FILE.png", ".png"),
+        "write the same picture as PNG"},
+       {"--json", &flags.json, printed(),
+        "print the statistics of each head; with --head also its attention "
+        "weights"},
+       {"--head", &flags.head, text("LAYER.HEAD"),
+        "only this head, such as 0.3"},
+       {"--sort", &flags.sort, choice(statistic_names(), "NAME"),
+        "sort the heads of the picture by this statistic, largest first: "
+        "entropy, distance, largest, first, previous, self, next or separator",
+        advanced()},
+       {"--title", &flags.title, text("TEXT"),
+        "title of the page and the picture", advanced()}});
 }
 
 void add_token_options(const Arguments& tensors, ViewedFlags& flags) {
-  tensors
-      .add_text(
-          "--query-tokens", flags.query_tokens, "FILE",
-          "one token per line, one for each query (default: their numbers)")
-      .advanced();
-  tensors
-      .add_text("--key-tokens", flags.key_tokens, "FILE",
-                "the same for the keys (default if there are as many keys as "
-                "queries: --query-tokens)")
-      .advanced();
-  tensors
-      .add_number("--sequence", flags.sequence,
-                  "sequence of the batch (default 0)")
-      .advanced();
+  tensors.add(
+      {{"--query-tokens", &flags.query_tokens, input_file("FILE"),
+        "one token per line, one for each query (default: their numbers)",
+        advanced()},
+       {"--key-tokens", &flags.key_tokens, input_file("FILE"),
+        "the same for the keys (default if there are as many keys as queries: "
+        "--query-tokens)",
+        advanced()},
+       {"--sequence", &flags.sequence, number(),
+        "sequence of the batch (default 0)", advanced()}});
 }
 
 void add_view_options(const Arguments& command, ViewFlags& flags) {
   flags.seen.command = "view";
   add_viewed_options(command, flags.seen);
   command.under("A model and a text")
-      .add_text("--texts", flags.seen.texts, "FILE|-",
-                "one text per line, all in one page; -: standard input");
-  command.under("A model and a text")
-      .add_text("--ablate", flags.seen.ablate, "LIST",
-                "show each text also without these heads, such as 3.1,4.5");
+      .add({{"--texts", &flags.seen.texts, input_file("FILE|-"),
+             "one text per line, all in one page; -: standard input"},
+            {"--ablate", &flags.seen.ablate, text("LIST"),
+             "show each text also without these heads, such as 3.1,4.5"}});
   add_against_options(command, flags.seen);
   add_page_attribution_options(command, flags.attribution);
   add_token_options(command.under("Tensors"), flags.seen);
@@ -512,11 +463,7 @@ void add_view_options(const Arguments& command, ViewFlags& flags) {
 }  // namespace
 
 void add_view(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kViewHelp, add_view_options, run_view,
-              [](const Arguments& command, ViewFlags& flags) {
-                flags.seen.given = command.given_options();
-                flags.typed = "headwise view" + command.typed_text();
-              });
+  add_command(app, chosen, kViewHelp, add_view_options, run_view);
 }
 
 }  // namespace headwise::cli

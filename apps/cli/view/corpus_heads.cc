@@ -135,7 +135,7 @@ Status CorpusHeads::add_layer(std::size_t layer,
 Result<std::vector<CorpusHeads::OfSequence>> CorpusHeads::statistics_of(
     const RaggedTokens& ids, const Executor& executor) const {
   std::vector<OfSequence> sequences(ids.size());
-  BertOptions options;
+  ModelPass options;
   options.before_layer = layers_.back() + 1;
   options.executor = &executor;
   options.before_each = [&](std::size_t layer,

@@ -1,9 +1,6 @@
 #include "corpus_stats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -33,11 +30,6 @@ namespace headwise::cli {
 namespace {
 
 constexpr std::size_t kGroup = StatisticsSums::kSequencesOfAGroup;
-
-constexpr std::array<std::string_view, 12> kBesideCorpus = {
-    "--model",   "--corpus", "--layers",   "--max-tokens",
-    "--threads", "--lang",   "--out",      "--sort",
-    "--json",    "--csv",    "--deadline", "--save-every"};
 
 // What the options name, read.
 struct CorpusInputs {
@@ -234,21 +226,15 @@ HeadStats head_stats(const CorpusInputs& in, const StatisticsSums& sums) {
 
 }  // namespace
 
-Outcome check_corpus_flags(const ViewedFlags& seen, const CorpusFlags& flags) {
-  if (flags.corpus.empty()) {
-    return flags.deadline             ? usage("--deadline needs --corpus")
-           : flags.save_every.given() ? usage("--save-every needs --corpus")
-                                      : Outcome();
-  }
-  if (seen.model.empty()) {
-    return usage("--corpus needs --model DIR");
-  }
-  for (const std::string& name : seen.given) {
-    if (std::ranges::find(kBesideCorpus, name) == kBesideCorpus.end()) {
-      return usage(message("{} cannot be used with --corpus", name));
-    }
-  }
-  return {};
+Status check_corpus_flags(const ViewedFlags& seen) {
+  using enum OptionRule::Kind;
+  static constexpr OptionRule kRules[] = {
+      {"--deadline|--save-every", needs, "--corpus"},
+      {"--corpus", needs, "--model", "--model DIR"},
+      {"--corpus", only,
+       "--model|--corpus|--layers|--max-tokens|--threads|--lang|--out|--sort|"
+       "--json|--csv|--deadline|--save-every"}};
+  return seen.line.check(kRules);
 }
 
 Outcome compute_corpus_stats(Communicator& group, const ViewedFlags& seen,

@@ -38,7 +38,7 @@ struct CorpusFlags {
 };
 
 // Errors: usage, for options that do not go with --corpus.
-Outcome check_corpus_flags(const ViewedFlags& seen, const CorpusFlags& flags);
+Status check_corpus_flags(const ViewedFlags& seen);
 
 // All ranks call it; rank 0 gets the result.
 Outcome compute_corpus_stats(Communicator& group, const ViewedFlags& seen,

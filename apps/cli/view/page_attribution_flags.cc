@@ -61,10 +61,10 @@ std::string PageAttributionFlags::of_gradients() const {
 void add_page_attribution_options(const Arguments& command,
                                   PageAttributionFlags& flags) {
   const Arguments attribution = command.under("Attribution");
-  attribution.add_text("--attribution", flags.list, "NAMES",
-                       "also show these on the page: gradient, integrated, "
-                       "integrated-by-layer, rollout, flow, such as "
-                       "gradient,rollout");
+  attribution.add(
+      {{"--attribution", &flags.list, text("NAMES"),
+        "also show these on the page: gradient, integrated, "
+        "integrated-by-layer, rollout, flow, such as gradient,rollout"}});
   add_target_options(attribution, flags.common);
 }
 

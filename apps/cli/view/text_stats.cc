@@ -1,12 +1,8 @@
 #include "text_stats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <string_view>
 
 #include "kept_heads.h"
 #include "operation/models/any_heads.h"
@@ -20,10 +16,6 @@
 
 namespace headwise::cli {
 namespace {
-
-constexpr std::array<std::string_view, 10> kBesideTexts = {
-    "--model", "--texts", "--layers", "--max-tokens", "--sort",
-    "--json",  "--csv",   "--out",    "--threads",    "--lang"};
 
 // Whether each head has a text with attention weights that are numbers.
 Status check_text_numbers(const std::vector<AveragedHead>& heads) {
@@ -47,19 +39,15 @@ void sort_text_heads(const std::string& name,
 
 }  // namespace
 
-Outcome check_text_stats_flags(const ViewedFlags& seen) {
-  if (seen.model.empty()) {
-    return usage("--texts needs --model DIR");
-  }
-  if (seen.text) {
-    return usage("TEXT and --texts cannot be used together");
-  }
-  for (const std::string& name : seen.given) {
-    if (std::ranges::find(kBesideTexts, name) == kBesideTexts.end()) {
-      return usage(message("{} cannot be used with --texts", name));
-    }
-  }
-  return {};
+Status check_text_stats_flags(const ViewedFlags& seen) {
+  using enum OptionRule::Kind;
+  static constexpr OptionRule kRules[] = {
+      {"--texts", needs, "--model", "--model DIR"},
+      {"TEXT", apart, "--texts"},
+      {"--texts", only,
+       "--model|--texts|--layers|--max-tokens|--sort|--json|--csv|--out|"
+       "--threads|--lang"}};
+  return seen.line.check(kRules);
 }
 
 Result<TextStats> compute_text_stats(const ViewedFlags& seen,

@@ -28,7 +28,7 @@ struct TextStats {
 };
 
 // Errors: usage, for options that do not go with --texts.
-Outcome check_text_stats_flags(const ViewedFlags& seen);
+Status check_text_stats_flags(const ViewedFlags& seen);
 
 // `sort` names a statistic, or is empty. Errors: those of the file, the model
 // and the texts.

@@ -1,9 +1,6 @@
 #include "two_models.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <string_view>
@@ -21,12 +18,6 @@
 
 namespace headwise::cli {
 namespace {
-
-constexpr std::array<std::string_view, 16> kBesideAgainst = {
-    "--model",      "TEXT",       "--against",     "--texts",
-    "--max-tokens", "--sort",     "--json",        "--csv",
-    "--out",        "--matched",  "--lang",        "--title",
-    "--open",       "--elements", "--no-elements", "--threads"};
 
 // TEXT as if it were a file.
 Result<TextFile> read_one_text(const std::string& text) {
@@ -111,23 +102,17 @@ void sort_compared_heads(const std::string& sort,
 
 }  // namespace
 
-Outcome check_against_flags(const ViewedFlags& seen) {
-  if (seen.against.empty()) {
-    return seen.matched ? usage("--matched needs --against DIR") : Outcome();
-  }
-  if (seen.model.empty()) {
-    return usage("--against needs --model DIR");
-  }
-  for (const std::string& name : seen.given) {
-    if (std::ranges::find(kBesideAgainst, name) == kBesideAgainst.end()) {
-      return usage(message("{} cannot be used with --against", name));
-    }
-  }
-  if (seen.text.has_value() != seen.texts.empty()) {
-    return usage(seen.text ? "TEXT and --texts cannot be used together"
-                           : "--against needs TEXT or --texts FILE");
-  }
-  return {};
+Status check_against_flags(const ViewedFlags& seen) {
+  using enum OptionRule::Kind;
+  static constexpr OptionRule kRules[] = {
+      {"--matched", needs, "--against", "--against DIR"},
+      {"--against", needs, "--model", "--model DIR"},
+      {"--against", only,
+       "--model|TEXT|--against|--texts|--max-tokens|--sort|--json|--csv|--out|"
+       "--matched|--lang|--title|--open|--elements|--no-elements|--threads"},
+      {"TEXT+--against", apart, "--texts"},
+      {"--against", needs, "TEXT|--texts", "TEXT or --texts FILE"}};
+  return seen.line.check(kRules);
 }
 
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,

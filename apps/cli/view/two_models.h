@@ -48,7 +48,7 @@ struct TwoModels {
 };
 
 // Errors: usage, for options that do not go with --against.
-Outcome check_against_flags(const ViewedFlags& seen);
+Status check_against_flags(const ViewedFlags& seen);
 
 // The heads that changed most come first: those with the least similar maps,
 // or, if `sort` names a statistic, with the largest difference of it. Errors:

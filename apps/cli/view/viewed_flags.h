@@ -5,18 +5,20 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operation/dialect_flags.h"
 #include "operation/operation_flags.h"
 #include "operation/rotary_flags.h"
+#include "shell/command_line.h"
 
 namespace headwise::cli {
 
 class Arguments;
-class FilePlan;
 
 struct ViewedFlags {
+  CommandLine line;
   std::string model;
   std::optional<std::string> text;
   std::vector<std::string> pair;  // two sentences, or none
@@ -43,21 +45,16 @@ struct ViewedFlags {
   std::optional<std::size_t> max_tokens;
   OperationFlags operation;
   RotaryFlags rotary;
-  std::vector<std::string> given;  // every option that was typed, by its name
-
   std::string command;  // "view": begins the messages
 
   // Whether heads stand before rows in the files.
   bool heads_first() const { return cli::heads_first(operation, layout); }
   // The first option that places the queries among the keys, as with a
   // key/value cache: the keys are then of the same sequence. Empty: none.
-  std::string relating_option() const;
+  std::string_view relating_option() const;
 };
 
 void add_viewed_options(const Arguments& command, ViewedFlags& flags);
 void add_against_options(const Arguments& command, ViewedFlags& flags);
-
-// The files that these options name.
-void plan_inputs(FilePlan& plan, const ViewedFlags& flags);
 
 }  // namespace headwise::cli

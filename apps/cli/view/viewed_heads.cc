@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -18,58 +17,34 @@
 namespace headwise::cli {
 namespace {
 
+using enum OptionRule::Kind;
+
 // Options for all heads: which heads to show and how.
-constexpr std::array<std::string_view, 14> kOfHeads = {
-    "--layers", "--threads", "--lang",     "--out",        "--open",
-    "--svg",    "--png",     "--json",     "--csv",        "--head",
-    "--sort",   "--title",   "--elements", "--no-elements"};
-// Those that go with --model only. All others describe tensors.
-constexpr std::array<std::string_view, 11> kOfModel = {
-    "--model",      "TEXT",          "--pair",   "--texts",
-    "--max-tokens", "--attribution", "--target", "--output-token",
-    "--ablate",     "--against",     "--matched"};
-// With --onnx: its own options, and options that describe its rows.
-constexpr std::array<std::string_view, 9> kOfOnnx = {
-    "--onnx",       "--data",          "--node",
-    "--sequence",   "--query-tokens",  "--key-tokens",
-    "--separators", "--query-lengths", "--memory-limit"};
+constexpr std::string_view kOfHeads =
+    "--layers|--threads|--lang|--out|--open|--svg|--png|--json|--csv|--head|"
+    "--sort|--title|--elements|--no-elements";
 
-// With --attn-weights.
-constexpr std::array<std::string_view, 8> kOfWeights = {
-    "--attn-weights", "--cross",      "--sequence",      "--query-tokens",
-    "--key-tokens",   "--separators", "--query-lengths", "--query-start"};
-
-// The first that was typed and is neither of these options nor kOfHeads.
-template <std::size_t N>
-auto find_other(const std::vector<std::string>& given,
-                const std::array<std::string_view, N>& options) {
-  return std::ranges::find_if(given, [&](const std::string& name) {
-    return std::ranges::find(options, name) == options.end() &&
-           std::ranges::find(kOfHeads, name) == kOfHeads.end();
-  });
+// The rule, with kOfHeads among the options that it allows.
+Status check_only(const ViewedFlags& flags, OptionRule rule) {
+  const std::string allowed = fmt::format("{}|{}", kOfHeads, rule.others);
+  rule.others = allowed;
+  return flags.line.check({&rule, 1});
 }
 
+constexpr OptionRule kTextRules[] = {{"TEXT", apart, "--pair"},
+                                     {"TEXT", apart, "--texts"},
+                                     {"--pair", apart, "--texts"}};
+
 Status check_model_options(const ViewedFlags& flags) {
-  const auto other = find_other(flags.given, kOfModel);
-  if (other != flags.given.end()) {
-    return usage_error(
-        message("{} cannot be used with --model: the model folder defines the "
-                "layers and masks, and the text gives the tokens",
-                *other));
-  }
-  const std::pair<const char*, bool> texts[] = {
-      {"TEXT", flags.text.has_value()},
-      {"--pair", !flags.pair.empty()},
-      {"--texts", !flags.texts.empty()}};
-  const char* first = nullptr;
-  for (const auto& [name, given] : texts) {
-    if (given && first != nullptr) {
-      return usage_error(
-          message("{} and {} cannot be used together", first, name));
-    }
-    first = given ? name : first;
-  }
-  if (first == nullptr) {
+  HEADWISE_TRY(check_only(
+      flags,
+      {"--model", only,
+       "--model|TEXT|--pair|--texts|--max-tokens|--attribution|--target|"
+       "--output-token|--ablate|--against|--matched",
+       "the model folder defines the layers and masks, and the text gives the "
+       "tokens"}));
+  HEADWISE_TRY(flags.line.check(kTextRules));
+  if (flags.line.first_of("TEXT|--pair|--texts").empty()) {
     return option_error(
         "--model", "has no text",
         message("one: headwise {} --model DIR \"a sentence\"", flags.command));
@@ -77,69 +52,49 @@ Status check_model_options(const ViewedFlags& flags) {
   return ok();
 }
 
+constexpr OptionRule kOnnxRules[] = {{"--onnx", needs, "--data", "--data DIR"},
+                                     {"--node", apart, "--layers"}};
+
 Status check_onnx_options(const ViewedFlags& flags) {
-  const auto other = find_other(flags.given, kOfOnnx);
-  if (other != flags.given.end()) {
-    return usage_error(
-        message("{} cannot be used with --onnx: the model defines the queries, "
-                "keys, masks and scores",
-                *other));
-  }
-  if (flags.data.empty()) {
-    return usage_error("--onnx needs --data DIR");
-  }
-  if (!flags.node.empty() && !flags.layers.empty()) {
-    return usage_error("--node and --layers cannot be used together");
-  }
-  return ok();
+  HEADWISE_TRY(check_only(
+      flags, {"--onnx", only,
+              "--onnx|--data|--node|--sequence|--query-tokens|--key-tokens|"
+              "--separators|--query-lengths|--memory-limit",
+              "the model defines the queries, keys, masks and scores"}));
+  return flags.line.check(kOnnxRules);
 }
 
 Status check_weights_options(const ViewedFlags& flags) {
-  const auto other = find_other(flags.given, kOfWeights);
-  if (other != flags.given.end()) {
-    return usage_error(
-        message("{} cannot be used with --attn-weights: the weights are "
-                "computed already",
-                *other));
-  }
-  return ok();
+  return check_only(flags,
+                    {"--attn-weights", only,
+                     "--attn-weights|--cross|--sequence|--query-tokens|"
+                     "--key-tokens|--separators|--query-lengths|--query-start",
+                     "the weights are computed already"});
 }
+
+constexpr OptionRule kCrossRules[] = {
+    {"--causal|--window|--query-start|--t5-bias|--alibi", never, "--cross",
+     "--cross cannot be used with {}, which relates positions"}};
+
+constexpr OptionRule kTensorRules[] = {
+    {"--pair|--texts|--ablate|--max-tokens", needs, "--model", "--model DIR"},
+    {"--data|--node|--memory-limit", needs, "--onnx", "--onnx MODEL.onnx"},
+    {"", always, "--query|--key",
+     "expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data DIR, "
+     "--attn-weights FILE, or --query F.npy and --key F.npy"},
+    {"--key", needs, "--query"},
+    {"--query", needs, "--key"},
+    {"--scoring additive", needs, "--score-weight"},
+    {"--score-weight", needs, "--scoring additive"},
+    {"--scale", never, "--scoring additive",
+     "--scale is for --scoring dot; additive scores have none"}};
 
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
     return usage_error(message(
         "unexpected argument \"{}\": a text needs --model DIR", *flags.text));
   }
-  for (const auto* option : {"--pair", "--texts", "--ablate", "--max-tokens"}) {
-    if (std::ranges::find(flags.given, option) != flags.given.end()) {
-      return usage_error(message("{} needs --model DIR", option));
-    }
-  }
-  for (const auto* option : {"--data", "--node", "--memory-limit"}) {
-    if (std::ranges::find(flags.given, option) != flags.given.end()) {
-      return usage_error(message("{} needs --onnx MODEL.onnx", option));
-    }
-  }
-  if (flags.query.empty() && flags.key.empty()) {
-    return usage_error(
-        "expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data "
-        "DIR, --attn-weights FILE, or --query F.npy and --key F.npy");
-  }
-  if (flags.query.empty() || flags.key.empty()) {
-    return usage_error(flags.query.empty() ? "--key needs --query"
-                                           : "--query needs --key");
-  }
-  const OperationFlags& operation = flags.operation;
-  if (operation.additive() == operation.score_weight.empty()) {
-    return usage_error(operation.additive()
-                           ? "--scoring additive needs --score-weight"
-                           : "--score-weight needs --scoring additive");
-  }
-  if (operation.additive() && operation.scale) {
-    return usage_error(
-        "--scale is for --scoring dot; additive scores have none");
-  }
-  return ok();
+  return flags.line.check(kTensorRules);
 }
 
 }  // namespace
@@ -262,11 +217,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     HEADWISE_TRY(check_onnx_options(flags));
     return read_viewed_nodes(flags);
   }
-  if (const std::string option = flags.relating_option();
-      flags.cross && !option.empty()) {
-    return usage_error(message(
-        "--cross cannot be used with {}, which relates positions", option));
-  }
+  HEADWISE_TRY(flags.line.check(kCrossRules));
   if (!flags.attn_weights.empty()) {
     HEADWISE_TRY(check_weights_options(flags));
     return read_viewed_weights(flags);

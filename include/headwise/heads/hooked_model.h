@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "headwise/base/function_ref.h"
@@ -34,13 +33,6 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-struct HookedPass {
-  std::optional<LayerEntry> from{};    // not given: from the ids
-  BeforeLayer before_each{};           // called before each layer that is run
-  ModelHooks hooks{};                  // see_gradient is for differentiate()
-  const Executor* executor = nullptr;  // null: Executor::default_executor()
-};
-
 class HookedModel {
  public:
   // Of a loss, (sequences, outputs), from the outputs.
@@ -56,7 +48,7 @@ class HookedModel {
 
   // The hidden states after the last layer.
   virtual Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                          const HookedPass& pass) const = 0;
+                                          const ModelPass& pass) const = 0;
   // Null: Executor::default_executor().
   virtual Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
                                            TensorView<const float, 2> hidden,
@@ -64,7 +56,7 @@ class HookedModel {
   // A forward and backward pass, for pass.hooks.see and see_gradient. Errors:
   // also unsupported for a model that was not read for training;
   // invalid_argument for pass.from, before_each and hooks.edit.
-  virtual Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+  virtual Status differentiate(const RaggedTokens& ids, const ModelPass& pass,
                                OutputGradient d_outputs) const = 0;
 };
 

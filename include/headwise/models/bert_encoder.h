@@ -6,7 +6,7 @@
 //     x = LayerNorm(x + w_out gelu(w_in x + b_in) + b_out)
 //
 //   ids     B sequences                    in   steps/tokens.h
-//   type    0, or for a pair of sentences  in   BertOptions::token_types
+//   type    0, or for a pair of sentences  in   ModelPass::token_types
 //           1 in the second
 //   hidden  (rows, hidden_size)            out  the sequences' tokens, one
 //                                               after another
@@ -48,7 +48,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,24 +102,6 @@ struct BertAccess {
   Arithmetic arithmetic = Arithmetic::exact;
 };
 
-struct BertOptions {
-  // Default: the call begins with the embeddings of the ids. Otherwise only
-  // the lengths of the sequences are read.
-  std::optional<LayerEntry> from{};
-  // Returns the hidden states that enter this layer: only the layers before it
-  // are run. Not given: all layers are run.
-  std::optional<std::size_t> before_layer{};
-  // For each sequence, the token type of each token, 0 or 1; empty: all 0.
-  std::span<const std::vector<TokenId>> token_types{};
-  bool attn_weights = false;
-  // For each layer, a factor on each of its heads (steps/head_gates.h); empty:
-  // none. They must outlive the call and its backward pass.
-  std::span<const Tensor<float, 1>> head_gates{};
-  BeforeLayer before_each{};  // called before each layer that is run
-  ModelHooks hooks{};
-  const Executor* executor = nullptr;  // null: Executor::default_executor()
-};
-
 struct BertResult {
   Tensor<float, 2> hidden;  // (rows, hidden_size)
   // For each layer that was run, if requested: (B, num_heads, L, L) with the L
@@ -150,7 +131,7 @@ struct BertGradients {
   // For every parameter, by its name in files; empty unless requested.
   std::map<std::string, Tensor<float, 1>, std::less<>> params;
   // For each layer, per sequence: (B, heads of the layer); empty without
-  // BertOptions::head_gates.
+  // ModelPass::head_gates.
   std::vector<Tensor<float, 2>> head_gates;
 };
 
@@ -183,19 +164,19 @@ class BertEncoder {
   // than max_positions tokens, a layer that does not exist; shape_mismatch for
   // hidden states of other sizes; out_of_memory.
   Result<BertResult> forward(const RaggedTokens& ids,
-                             const BertOptions& options = {}) const;
+                             const ModelPass& pass = {}) const;
   // The same; the hidden states are in memory.hidden, and `attn_weights`
-  // receives what options.attn_weights requests.
-  Status forward_in(const RaggedTokens& ids, const BertOptions& options,
+  // receives what pass.attn_weights requests.
+  Status forward_in(const RaggedTokens& ids, const ModelPass& pass,
                     BertMemory& memory,
                     std::vector<Tensor<float, 4>>& attn_weights) const;
 
   // The forward pass of training: the same hidden states, and what backward()
   // needs. All layers run. Errors: those of forward(); invalid_argument for
-  // options.from, attn_weights, before_each and hooks.edit; unsupported for an
+  // pass.from, attn_weights, before_each and hooks.edit; unsupported for an
   // encoder read for inference.
   Result<BertSaved> forward_for_backward(const RaggedTokens& ids,
-                                         const BertOptions& options = {}) const;
+                                         const ModelPass& pass = {}) const;
   // From d_hidden (rows, hidden_size). If `terms` is given, it receives the
   // terms of all parameters under their names in files, and
   // BertGradients::params is empty. Errors: shape_mismatch, out_of_memory;

@@ -110,17 +110,6 @@ struct CausalGradients {
   std::vector<Tensor<float, 2>> head_gates;
 };
 
-struct CausalOptions {
-  // Default: the call begins with the embeddings of the ids. Otherwise only
-  // the lengths of the sequences are read.
-  std::optional<LayerEntry> from{};
-  HeadGateSpan head_gates{};  // outlive the call and its backward pass
-  // Sees x before each layer that is run: before its norm.
-  BeforeLayer before_each{};
-  ModelHooks hooks{};
-  const Executor* executor = nullptr;
-};
-
 // A model that was moved from can only be destroyed or assigned to.
 class CausalModel final : public TextModel {
  public:
@@ -151,20 +140,20 @@ class CausalModel final : public TextModel {
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override;
 
   // x after the last layer, (rows, hidden_size). Errors: those of run(), and
-  // shape_mismatch for the hidden states of options.from.
+  // shape_mismatch for the hidden states of pass.from.
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const CausalOptions& options = {}) const;
+                                  const ModelPass& pass = {}) const;
   // The logits of such x, (rows, vocab_size), of any rows. Errors:
   // shape_mismatch, out_of_memory.
   Result<Tensor<float, 2>> unembed(TensorView<const float, 2> hidden,
                                    const Executor* executor = nullptr) const;
   // Both: (rows, vocab_size).
   Result<Tensor<float, 2>> logits(const RaggedTokens& ids,
-                                  const CausalOptions& options = {}) const;
+                                  const ModelPass& pass = {}) const;
   // The same logits, and what backward() needs. Errors: also invalid_argument
-  // for options.from, before_each and hooks.edit.
-  Result<CausalSaved> forward_for_backward(
-      const RaggedTokens& ids, const CausalOptions& options = {}) const;
+  // for pass.from, before_layer, before_each and hooks.edit.
+  Result<CausalSaved> forward_for_backward(const RaggedTokens& ids,
+                                           const ModelPass& pass = {}) const;
   // From d_logits (rows, vocab_size). Errors: shape_mismatch, out_of_memory;
   // invalid_argument for a state that was already used.
   Result<CausalGradients> backward(

@@ -1,13 +1,19 @@
-// What a forward pass of a model shows on its way, layer by layer, and where it
-// may begin.
+// What a pass through a model is given: where it begins and ends, what changes
+// its heads, and what it shows on its way.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/module/head_hooks.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/head_gates.h"
+#include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -37,10 +43,36 @@ struct ModelHooks {
 };
 
 // A pass that begins at a layer, with the hidden states that enter it, as
-// BeforeLayer saw them.
+// ModelPass::see_entries saw them.
 struct LayerEntry {
   std::size_t layer = 0;
   TensorView<const float, 2> hidden{};  // (rows, hidden_size)
+};
+
+// What a pass through a model is given besides its tokens.
+struct ModelPass {
+  // Default: the pass begins with the embeddings of the ids. Otherwise only the
+  // lengths of the sequences are read.
+  std::optional<LayerEntry> from{};
+  // Ends with the hidden states that enter this layer: only the layers before
+  // it are run. Not given: all layers are run.
+  std::optional<std::size_t> before_layer{};
+  // For each sequence, the token type of each token, 0 or 1; empty: all 0. A
+  // causal model has none.
+  std::span<const std::vector<TokenId>> token_types{};
+  bool attn_weights = false;  // BertEncoder::forward() returns them
+  // Empty: none. They must outlive the call and its backward pass.
+  HeadGateSpan head_gates{};
+  // Sees what enters each layer that is run, where `from` can begin. An error
+  // ends the pass.
+  BeforeLayer see_entries{};
+  // Sees the input of each layer's attention: in a causal model the norm of
+  // what enters the layer, otherwise the same. An error ends the pass.
+  BeforeLayer before_each{};
+  // Those of each layer's attention, with the same sequences; a trace needs a
+  // single one.
+  ModelHooks hooks{};
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -95,8 +95,8 @@ class SentenceEncoder {
   // The embeddings of sentences given as ids, at least one id each, and what
   // backward() needs. Errors: those of BertEncoder::forward_for_backward();
   // invalid_argument for a sentence without a token.
-  Result<SentencesSaved> forward_for_backward(
-      const RaggedTokens& ids, const BertOptions& options = {}) const;
+  Result<SentencesSaved> forward_for_backward(const RaggedTokens& ids,
+                                              const ModelPass& pass = {}) const;
   // From d_embeddings (sentences, embedding_size). Errors: those of
   // BertEncoder::backward().
   Result<BertGradients> backward(

@@ -18,8 +18,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,21 +55,6 @@ struct ModelTokens {
   std::size_t cut = 0;  // tokens beyond max_tokens
   // Of a pair: 0 or 1 for each token; otherwise empty.
   std::vector<TokenId> token_types{};
-};
-
-struct ModelPass {
-  // Only the layers before it are run; not given: all.
-  std::optional<std::size_t> before_layer{};
-  HeadGateSpan head_gates{};  // empty: none
-  // For each sequence, the token type of each token; empty: none has one.
-  std::span<const std::vector<TokenId>> token_types{};
-  // Sees the input of each layer's attention, (1, rows, hidden_size), before
-  // that layer is run; an error ends the pass.
-  BeforeLayer before_each{};
-  // Those of each layer's attention (models/model_hooks.h), with the same
-  // sequences; a trace needs a single one. An error ends the pass.
-  ModelHooks hooks{};
-  const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
 class TextModel {

@@ -48,7 +48,7 @@ Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
 // CausalModel::logits().
 Result<std::vector<NextTokenScore>> next_token_scores(
     const CausalModel& model, const RaggedTokens& texts,
-    const CausalOptions& options = {});
+    const ModelPass& pass = {});
 
 // The share of the repeats of all texts that is right; NaN without any.
 double accuracy_on_repeats(std::span<const NextTokenScore> scores);

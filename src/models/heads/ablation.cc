@@ -175,8 +175,8 @@ class BatchRun {
     for (const auto& [heads, longer] : branch.longer) {
       pass.entries.try_emplace(heads.first);
     }
-    HookedPass options{.from = from, .executor = &executor_};
-    options.before_each = [&](std::size_t layer,
+    ModelPass options{.from = from, .executor = &executor_};
+    options.see_entries = [&](std::size_t layer,
                               TensorView<const float, 3> hidden) -> Status {
       const auto entry = pass.entries.find(layer);
       if (entry == pass.entries.end()) {

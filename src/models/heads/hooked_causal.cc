@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -11,13 +10,6 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kHookedCausal = "hooked_model";
-
-CausalOptions causal_options_of(const HookedPass& pass) {
-  return {.from = pass.from,
-          .before_each = pass.before_each,
-          .hooks = pass.hooks,
-          .executor = pass.executor};
-}
 
 // For each sequence, the row of its last token.
 Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
@@ -57,8 +49,8 @@ class HookedCausal final : public HookedModel {
   bool causal() const override { return true; }
 
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const HookedPass& pass) const override {
-    return model_.hidden(ids, causal_options_of(pass));
+                                  const ModelPass& pass) const override {
+    return model_.hidden(ids, pass);
   }
 
   Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
@@ -71,12 +63,11 @@ class HookedCausal final : public HookedModel {
     });
   }
 
-  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+  Status differentiate(const RaggedTokens& ids, const ModelPass& pass,
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
       HEADWISE_ASSIGN(const auto rows, last_rows(ids));
-      HEADWISE_ASSIGN(auto saved, model_.forward_for_backward(
-                                      ids, causal_options_of(pass)));
+      HEADWISE_ASSIGN(auto saved, model_.forward_for_backward(ids, pass));
       HEADWISE_ASSIGN(const auto logits, rows_of_tokens(saved.logits(), rows));
       HEADWISE_ASSIGN(const auto d, d_outputs(logits));
       HEADWISE_ASSIGN(auto d_logits,

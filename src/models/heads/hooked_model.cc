@@ -14,13 +14,6 @@ namespace {
 
 constexpr std::string_view kHookedModel = "hooked_model";
 
-BertOptions bert_options_of(const HookedPass& pass) {
-  return {.from = pass.from,
-          .before_each = pass.before_each,
-          .hooks = pass.hooks,
-          .executor = pass.executor};
-}
-
 class HookedSentences final : public HookedModel {
  public:
   HookedSentences(const SentenceEncoder& encoder, const LabelProbe* probe)
@@ -33,10 +26,9 @@ class HookedSentences final : public HookedModel {
   bool causal() const override { return false; }
 
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const HookedPass& pass) const override {
+                                  const ModelPass& pass) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-      HEADWISE_ASSIGN(auto result,
-                      encoder_.encoder().forward(ids, bert_options_of(pass)));
+      HEADWISE_ASSIGN(auto result, encoder_.encoder().forward(ids, pass));
       return std::move(result.hidden);
     });
   }
@@ -65,11 +57,10 @@ class HookedSentences final : public HookedModel {
     return outputs_of(std::move(embeddings));
   }
 
-  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+  Status differentiate(const RaggedTokens& ids, const ModelPass& pass,
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
-      HEADWISE_ASSIGN(auto saved, encoder_.forward_for_backward(
-                                      ids, bert_options_of(pass)));
+      HEADWISE_ASSIGN(auto saved, encoder_.forward_for_backward(ids, pass));
       HEADWISE_ASSIGN(auto embeddings, saved.embeddings.clone());
       HEADWISE_ASSIGN(const auto outputs, outputs_of(std::move(embeddings)));
       HEADWISE_ASSIGN(auto d, d_outputs(outputs));

@@ -82,12 +82,12 @@ Result<TextPass> pass_of(const HookedModel& model,
   pass.contexts.resize(layers);
   pass.entries.resize(layers);
   const RaggedTokens ids = {text};
-  const BeforeLayer before_each = [&](std::size_t layer,
+  const BeforeLayer see_entries = [&](std::size_t layer,
                                       TensorView<const float, 3> hidden) {
     return keep(hidden, pass.entries[layer]);
   };
   HEADWISE_ASSIGN(const auto hidden,
-                  model.hidden(ids, {.before_each = before_each,
+                  model.hidden(ids, {.see_entries = see_entries,
                                      .hooks = keeping(pass.contexts),
                                      .executor = &executor}));
   HEADWISE_ASSIGN(const auto outputs,
@@ -205,8 +205,8 @@ class PatchedTexts {
     const RaggedTokens ids(patches.size(), task_.clean);
     HEADWISE_ASSIGN(const auto entry,
                     copies_of(clean_.entries[layer], patches.size()));
-    HookedPass pass{.from = LayerEntry{layer, entry.view()},
-                    .executor = &executor};
+    ModelPass pass{.from = LayerEntry{layer, entry.view()},
+                   .executor = &executor};
     pass.hooks.edit = [&](std::size_t at, const HeadContext& heads) {
       if (at == layer) {
         patch(patches, heads.context);
@@ -334,7 +334,7 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
     HEADWISE_ASSIGN(auto effects, no_effects(task, options));
     PatchedContexts clean(effects.heads.size());
     PatchedContexts patched;
-    HookedPass pass{.hooks = keeping(clean), .executor = &executor};
+    ModelPass pass{.hooks = keeping(clean), .executor = &executor};
     pass.hooks.see_gradient = [&](std::size_t layer,
                                   TensorView<const float, 4> d_context) {
       add_effects(clean[layer], patched[layer], d_context, layer, effects);

@@ -83,18 +83,14 @@ Status run_layer(const BertLayer& layer, const LayerCallOptions& options,
   return add_norm(layer.output_norm, memory, executor);
 }
 
-std::size_t first_layer(const BertOptions& options) {
-  return options.from ? options.from->layer : 0;
-}
-
 // memory.hidden = the input of the first layer that is run.
 Status enter(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
-             const BertEmbeddings& embeddings, const BertOptions& options,
+             const BertEmbeddings& embeddings, const ModelPass& pass,
              BertMemory& memory, const Executor& executor) {
-  const std::optional<LayerEntry>& from = options.from;
+  const std::optional<LayerEntry>& from = pass.from;
   const TensorView<float, 2> hidden = rows_of(memory.hidden.view());
   if (!from) {
-    embed(ids, options.token_types, offsets, embeddings, memory.hidden.view(),
+    embed(ids, pass.token_types, offsets, embeddings, memory.hidden.view(),
           executor);
     return layer_norm(hidden, embeddings.norm, hidden, executor);
   }
@@ -290,10 +286,18 @@ Status check_sequences(std::string_view operation, const RaggedTokens& ids,
   return check_tokens(ids, vocab_size);
 }
 
-Status check_none_given(
-    std::string_view operation,
-    std::initializer_list<std::pair<std::string_view, bool>> options) {
-  for (const auto& [name, given] : options) {
+Status check_training_pass(std::string_view operation, const ModelPass& pass,
+                           std::size_t layers) {
+  const std::initializer_list<std::pair<std::string_view, bool>> refused = {
+      {"attn_weights", pass.attn_weights},
+      {"token_types", !pass.token_types.empty()},
+      {"see_entries", static_cast<bool>(pass.see_entries)},
+      {"before_each", static_cast<bool>(pass.before_each)},
+      {"before_layer", pass.before_layer.value_or(layers) != layers},
+      {"from", pass.from.has_value()},
+      {"hooks.edit", static_cast<bool>(pass.hooks.edit)},
+      {"hooks.trace", static_cast<bool>(pass.hooks.trace)}};
+  for (const auto& [name, given] : refused) {
     if (given) {
       return value_error(operation, name, "given",
                          "none in a forward pass of training");
@@ -303,21 +307,21 @@ Status check_none_given(
 }
 
 Status check_call(const BertParams& params, const RaggedTokens& ids,
-                  const BertOptions& options) {
+                  const ModelPass& pass) {
   const BertConfig& config = params.config;
   const std::size_t layers = params.layers.size();
-  const std::size_t before = options.before_layer.value_or(layers);
+  const std::size_t before = pass.before_layer.value_or(layers);
   HEADWISE_TRY(
       check_layer_number(kBertEncoder, "before_layer", before, layers));
-  if (options.from) {
-    HEADWISE_TRY(check_entry(params, ids, *options.from, before));
+  if (pass.from) {
+    HEADWISE_TRY(check_entry(params, ids, *pass.from, before));
   }
   HEADWISE_TRY(check_model_gates(
-      kBertEncoder, options.head_gates, layers,
+      kBertEncoder, pass.head_gates, layers,
       [&](std::size_t layer) { return heads_of(config, layer); }));
   HEADWISE_TRY(check_sequences(kBertEncoder, ids, config.max_positions,
                                config.vocab_size));
-  return check_token_types(params, ids, options.token_types);
+  return check_token_types(params, ids, pass.token_types);
 }
 
 void BertEncoder::Delete::operator()(State* state) const { delete state; }
@@ -334,10 +338,10 @@ const std::vector<BertLayer>& BertEncoder::layers() const {
 }
 
 Status BertEncoder::forward_in(
-    const RaggedTokens& ids, const BertOptions& options, BertMemory& memory,
+    const RaggedTokens& ids, const ModelPass& pass, BertMemory& memory,
     std::vector<Tensor<float, 4>>& attn_weights) const {
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check_call(*state_, ids, options));
+    HEADWISE_TRY(check_call(*state_, ids, pass));
     const auto& [config, embeddings, layers] =
         static_cast<const BertParams&>(*state_);
     const std::vector<std::int64_t> offsets = offsets_of(ids);
@@ -349,32 +353,33 @@ Status BertEncoder::forward_in(
     AttentionOptions of_layers;
     of_layers.offsets = offsets;
     of_layers.attn_weights =
-        options.attn_weights ? AttnWeights::per_head : AttnWeights::none;
+        pass.attn_weights ? AttnWeights::per_head : AttnWeights::none;
     of_layers.executor =
-        options.executor ? options.executor : &Executor::default_executor();
+        pass.executor ? pass.executor : &Executor::default_executor();
     HEADWISE_TRY(
-        enter(ids, offsets, embeddings, options, memory, *of_layers.executor));
-    const std::size_t last = options.before_layer.value_or(layers.size());
-    for (std::size_t n = first_layer(options); n < last; ++n) {
-      if (options.before_each) {
-        HEADWISE_TRY(
-            options.before_each(n, std::as_const(memory.hidden).view()));
+        enter(ids, offsets, embeddings, pass, memory, *of_layers.executor));
+    const std::size_t last = pass.before_layer.value_or(layers.size());
+    for (std::size_t n = pass.from ? pass.from->layer : 0; n < last; ++n) {
+      for (const BeforeLayer* see : {&pass.see_entries, &pass.before_each}) {
+        if (*see) {
+          HEADWISE_TRY((*see)(n, std::as_const(memory.hidden).view()));
+        }
       }
-      const HeadHooks hooks = hooks_of_layer(options.hooks, n);
-      HEADWISE_TRY(run_layer(layers[n],
-                             {of_layers, layer_options(options.head_gates, n,
-                                                       options.hooks, hooks)},
-                             memory, attn_weights));
+      const HeadHooks hooks = hooks_of_layer(pass.hooks, n);
+      HEADWISE_TRY(run_layer(
+          layers[n],
+          {of_layers, layer_options(pass.head_gates, n, pass.hooks, hooks)},
+          memory, attn_weights));
     }
     return ok();
   });
 }
 
 Result<BertResult> BertEncoder::forward(const RaggedTokens& ids,
-                                        const BertOptions& options) const try {
+                                        const ModelPass& pass) const try {
   BertMemory memory;
   BertResult result;
-  HEADWISE_TRY(forward_in(ids, options, memory, result.attn_weights));
+  HEADWISE_TRY(forward_in(ids, pass, memory, result.attn_weights));
   result.hidden = std::move(memory.hidden).without_batch();
   return result;
 } catch (...) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -33,7 +32,7 @@ Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
                                     const Executor& executor);
 
 // hidden = word + place, before the norm. `token_types` are those of
-// BertOptions.
+// ModelPass.
 void embed(const RaggedTokens& ids,
            std::span<const std::vector<TokenId>> token_types,
            std::span<const std::int64_t> offsets,
@@ -60,13 +59,12 @@ Status check_model_gates(std::string_view operation, HeadGateSpan gates,
 // How many tokens each sequence has, and which.
 Status check_sequences(std::string_view operation, const RaggedTokens& ids,
                        std::size_t max_positions, std::size_t vocab_size);
-// Options, by name, that a forward pass of training does not take.
-Status check_none_given(
-    std::string_view operation,
-    std::initializer_list<std::pair<std::string_view, bool>> options);
+// What a forward pass of training does not take.
+Status check_training_pass(std::string_view operation, const ModelPass& pass,
+                           std::size_t layers);
 
 // Errors: those of BertEncoder::forward().
 Status check_call(const BertParams& params, const RaggedTokens& ids,
-                  const BertOptions& options);
+                  const ModelPass& pass);
 
 }  // namespace headwise::inline HEADWISE_ABI

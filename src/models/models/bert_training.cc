@@ -243,19 +243,6 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
                      : ok();
 }
 
-// Options that a forward pass of training does not take.
-Status check_bert_options(const BertOptions& options, std::size_t layers) {
-  return check_none_given(
-      kBertTraining,
-      {{"attn_weights", options.attn_weights},
-       {"token_types", !options.token_types.empty()},
-       {"before_each", static_cast<bool>(options.before_each)},
-       {"before_layer", options.before_layer.value_or(layers) != layers},
-       {"from", options.from.has_value()},
-       {"hooks.edit", static_cast<bool>(options.hooks.edit)},
-       {"hooks.trace", static_cast<bool>(options.hooks.trace)}});
-}
-
 }  // namespace
 
 struct BertSaved::State {
@@ -276,21 +263,22 @@ struct BertSaved::State {
 void BertSaved::Delete::operator()(State* state) const { delete state; }
 
 Result<BertSaved> BertEncoder::forward_for_backward(
-    const RaggedTokens& ids, const BertOptions& options) const {
+    const RaggedTokens& ids, const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Result<BertSaved> {
     const BertParams& params = *state_;
     if (!params.is_trainable()) {
       return error_for_inference(kBertTraining);
     }
-    HEADWISE_TRY(check_bert_options(options, params.layers.size()));
-    HEADWISE_TRY(check_call(params, ids, options));
+    HEADWISE_TRY(
+        check_training_pass(kBertTraining, pass, params.layers.size()));
+    HEADWISE_TRY(check_call(params, ids, pass));
     BertSaved saved;
     saved.state_.reset(new BertSaved::State{
         ids,
         offsets_of(ids),
-        options.executor ? options.executor : &Executor::default_executor(),
-        !options.head_gates.empty(),
-        options.hooks,
+        pass.executor ? pass.executor : &Executor::default_executor(),
+        !pass.head_gates.empty(),
+        pass.hooks,
         {},
         {}});
     BertSaved::State& state = *saved.state_;
@@ -312,8 +300,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
       layer.hooks = hooks_of_layer(state.hooks, n);
       HEADWISE_TRY(run_attention(
           params.layers[n], of_layers,
-          layer_options(options.head_gates, n, options.hooks, layer.hooks),
-          layer));
+          layer_options(pass.head_gates, n, pass.hooks, layer.hooks), layer));
       HEADWISE_TRY(run_feed_forward(params.layers[n], *state.executor, layer));
       HEADWISE_ASSIGN(hidden,
                       normalized(layer.put_out, params.layers[n].output_norm,

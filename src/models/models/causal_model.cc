@@ -35,26 +35,25 @@ Result<Tensor<float, 3>> entering(const CausalParams& params,
   return copy_of(as_batch_of_one(from->hidden));
 }
 
-// x before layer `last`.
+// x after the last layer that is run.
 Result<Tensor<float, 3>> run_layers(const CausalParams& params,
                                     const RaggedTokens& ids,
-                                    const CausalOptions& pass,
-                                    const BeforeLayer& before_attention,
-                                    std::size_t last) {
+                                    const ModelPass& pass) {
   const Executor& executor = executor_of(pass.executor);
   const std::vector<std::int64_t> offsets = offsets_of(ids);
   HEADWISE_ASSIGN(auto x, entering(params, ids, pass.from));
   const AttentionOptions options = {
       .mask = causal(), .offsets = offsets, .executor = &executor};
   const std::size_t first = pass.from ? pass.from->layer : 0;
+  const std::size_t last = pass.before_layer.value_or(params.layers.size());
   for (std::size_t n = first; n < last && x.size() != 0; ++n) {
     const auto& [norm, attention] = params.layers[n];
-    if (pass.before_each) {
-      HEADWISE_TRY(pass.before_each(n, std::as_const(x).view()));
+    if (pass.see_entries) {
+      HEADWISE_TRY(pass.see_entries(n, std::as_const(x).view()));
     }
     HEADWISE_ASSIGN(const auto input, normalized(x, norm, executor));
-    if (before_attention) {
-      HEADWISE_TRY(before_attention(n, input.view()));
+    if (pass.before_each) {
+      HEADWISE_TRY(pass.before_each(n, input.view()));
     }
     const HeadHooks hooks = hooks_of_layer(pass.hooks, n);
     HEADWISE_ASSIGN(const auto attended,
@@ -103,16 +102,20 @@ std::vector<std::size_t> kept_in(const CausalConfig& config,
 }
 
 Status check_call(const CausalParams& params, const RaggedTokens& ids,
-                  HeadGateSpan gates, std::size_t before_layer) {
+                  const ModelPass& pass) {
   const std::size_t layers = params.layers.size();
+  const std::size_t before = pass.before_layer.value_or(layers);
   HEADWISE_TRY(
-      check_layer_number(kCausalModel, "before_layer", before_layer, layers));
-  HEADWISE_TRY(
-      check_model_gates(kCausalModel, gates, layers, [&](std::size_t layer) {
+      check_layer_number(kCausalModel, "before_layer", before, layers));
+  HEADWISE_TRY(check_model_gates(
+      kCausalModel, pass.head_gates, layers, [&](std::size_t layer) {
         return params.layers[layer].attention.config().num_heads;
       }));
-  return check_sequences(kCausalModel, ids, params.config.max_positions,
-                         params.config.vocab_size);
+  HEADWISE_TRY(check_sequences(kCausalModel, ids, params.config.max_positions,
+                               params.config.vocab_size));
+  return pass.from ? check_layer_number(kCausalModel, "from.layer",
+                                        pass.from->layer, before)
+                   : ok();
 }
 
 CausalModel::State::State(CausalParams params)
@@ -190,29 +193,14 @@ Result<ModelTokens> CausalModel::encode(std::string_view text,
 }
 
 Status CausalModel::run(const RaggedTokens& ids, const ModelPass& pass) const {
-  return catching_out_of_memory([&]() -> Status {
-    const std::size_t last = pass.before_layer.value_or(state_->layers.size());
-    HEADWISE_TRY(check_call(*state_, ids, pass.head_gates, last));
-    CausalOptions options;
-    options.head_gates = pass.head_gates;
-    options.hooks = pass.hooks;
-    options.executor = pass.executor;
-    const auto hidden =
-        run_layers(*state_, ids, options, pass.before_each, last);
-    return hidden ? ok() : Status(hidden.error());
-  });
+  const auto done = hidden(ids, pass);
+  return done ? ok() : Status(done.error());
 }
 
 Result<Tensor<float, 2>> CausalModel::hidden(const RaggedTokens& ids,
-                                             const CausalOptions& options) const
-    try {
-  const std::size_t last = state_->layers.size();
-  HEADWISE_TRY(check_call(*state_, ids, options.head_gates, last));
-  if (options.from) {
-    HEADWISE_TRY(check_layer_number(kCausalModel, "from.layer",
-                                    options.from->layer, last));
-  }
-  HEADWISE_ASSIGN(auto x, run_layers(*state_, ids, options, {}, last));
+                                             const ModelPass& pass) const try {
+  HEADWISE_TRY(check_call(*state_, ids, pass));
+  HEADWISE_ASSIGN(auto x, run_layers(*state_, ids, pass));
   return std::move(x).without_batch();
 } catch (...) {
   return caught_out_of_memory();
@@ -236,10 +224,10 @@ Result<Tensor<float, 2>> CausalModel::unembed(TensorView<const float, 2> hidden,
   return caught_out_of_memory();
 }
 
-Result<Tensor<float, 2>> CausalModel::logits(
-    const RaggedTokens& ids, const CausalOptions& options) const {
-  HEADWISE_ASSIGN(const auto x, hidden(ids, options));
-  return unembed(x.view(), options.executor);
+Result<Tensor<float, 2>> CausalModel::logits(const RaggedTokens& ids,
+                                             const ModelPass& pass) const {
+  HEADWISE_ASSIGN(const auto x, hidden(ids, pass));
+  return unembed(x.view(), pass.executor);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

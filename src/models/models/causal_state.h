@@ -32,6 +32,6 @@ Result<Tensor<float, 3>> embedded(const CausalParams& params,
 
 // Errors: those of CausalModel::run().
 Status check_call(const CausalParams& params, const RaggedTokens& ids,
-                  HeadGateSpan gates, std::size_t before_layer);
+                  const ModelPass& pass);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -46,16 +46,6 @@ void CausalSaved::Delete::operator()(State* state) const { delete state; }
 
 namespace {
 
-// Options that a forward pass of training does not take.
-Status check_causal_options(const CausalOptions& options) {
-  return check_none_given(
-      kCausalTraining,
-      {{"from", options.from.has_value()},
-       {"before_each", static_cast<bool>(options.before_each)},
-       {"hooks.edit", static_cast<bool>(options.hooks.edit)},
-       {"hooks.trace", static_cast<bool>(options.hooks.trace)}});
-}
-
 // A backward pass on its way through the layers.
 class Backward {
  public:
@@ -163,19 +153,19 @@ class Backward {
 }  // namespace
 
 Result<CausalSaved> CausalModel::forward_for_backward(
-    const RaggedTokens& ids, const CausalOptions& options) const try {
+    const RaggedTokens& ids, const ModelPass& pass) const try {
   const CausalParams& params = *state_;
-  HEADWISE_TRY(check_causal_options(options));
   HEADWISE_TRY(
-      check_call(params, ids, options.head_gates, params.layers.size()));
+      check_training_pass(kCausalTraining, pass, params.layers.size()));
+  HEADWISE_TRY(check_call(params, ids, pass));
   HEADWISE_ASSIGN(auto rows, causal_rows(ids));
   CausalSaved saved;
   saved.state_.reset(new CausalSaved::State{
       std::move(rows),
       offsets_of(ids),
-      options.executor ? options.executor : &Executor::default_executor(),
-      !options.head_gates.empty(),
-      options.hooks,
+      pass.executor ? pass.executor : &Executor::default_executor(),
+      !pass.head_gates.empty(),
+      pass.hooks,
       {},
       {},
       {}});
@@ -194,7 +184,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
         auto attended,
         attention.forward_for_backward(
             seen, seen, seen, of_layers,
-            layer_options(options.head_gates, n, state.hooks, layer.hooks)));
+            layer_options(pass.head_gates, n, state.hooks, layer.hooks)));
     layer.x = std::move(x);
     HEADWISE_ASSIGN(x, layer.x.clone());
     add_to(x, attended.result().output);

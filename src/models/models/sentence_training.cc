@@ -33,7 +33,7 @@ TensorView<const float, 2> rows_from(TensorView<const float, 2> hidden,
 }  // namespace
 
 Result<SentencesSaved> SentenceEncoder::forward_for_backward(
-    const RaggedTokens& ids, const BertOptions& options) const {
+    const RaggedTokens& ids, const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Result<SentencesSaved> {
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n < ids.size(); ++n) {
@@ -44,7 +44,7 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
       }
       lengths.push_back(ids[n].size());
     }
-    HEADWISE_ASSIGN(auto saved, encoder_.forward_for_backward(ids, options));
+    HEADWISE_ASSIGN(auto saved, encoder_.forward_for_backward(ids, pass));
     HEADWISE_ASSIGN(auto embeddings, Tensor<float, 2>::create_unset(
                                          {ids.size(), embedding_size()}));
     const auto hidden = saved.hidden();

@@ -56,12 +56,7 @@ class BertTextModel final : public TextModel {
   }
 
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override {
-    const auto done = encoder().forward(ids, {.before_layer = pass.before_layer,
-                                              .token_types = pass.token_types,
-                                              .head_gates = pass.head_gates,
-                                              .before_each = pass.before_each,
-                                              .hooks = pass.hooks,
-                                              .executor = pass.executor});
+    const auto done = encoder().forward(ids, pass);
     return done ? ok() : Status(done.error());
   }
 

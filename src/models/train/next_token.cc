@@ -33,14 +33,12 @@ Status check_tokens(const std::vector<TokenId>& text, std::size_t vocab_size) {
 
 // Texts [begin, end).
 Status add_scores(const CausalModel& model, const RaggedTokens& texts,
-                  std::size_t begin, std::size_t end,
-                  const CausalOptions& options,
+                  std::size_t begin, std::size_t end, const ModelPass& pass,
                   std::vector<NextTokenScore>& scores) {
   const auto at = [&](std::size_t n) {
     return texts.begin() + static_cast<std::ptrdiff_t>(n);
   };
-  HEADWISE_ASSIGN(const auto logits,
-                  model.logits({at(begin), at(end)}, options));
+  HEADWISE_ASSIGN(const auto logits, model.logits({at(begin), at(end)}, pass));
   std::size_t row = 0;
   for (std::size_t n = begin; n < end; ++n) {
     HEADWISE_ASSIGN(
@@ -95,20 +93,20 @@ Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
 
 Result<std::vector<NextTokenScore>> next_token_scores(
     const CausalModel& model, const RaggedTokens& texts,
-    const CausalOptions& options) try {
+    const ModelPass& pass) try {
   constexpr std::size_t kTokens = 512;  // at a time
   std::vector<NextTokenScore> scores;
   std::size_t begin = 0;
   std::size_t tokens = 0;
   for (std::size_t n = 0; n < texts.size(); ++n) {
     if (n > begin && tokens + texts[n].size() > kTokens) {
-      HEADWISE_TRY(add_scores(model, texts, begin, n, options, scores));
+      HEADWISE_TRY(add_scores(model, texts, begin, n, pass, scores));
       begin = n;
       tokens = 0;
     }
     tokens += texts[n].size();
   }
-  HEADWISE_TRY(add_scores(model, texts, begin, texts.size(), options, scores));
+  HEADWISE_TRY(add_scores(model, texts, begin, texts.size(), pass, scores));
   return scores;
 } catch (...) {
   return caught_out_of_memory();

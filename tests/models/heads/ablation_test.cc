@@ -164,8 +164,8 @@ Tensor<float, 2> replaced_context(const SentenceEncoder& encoder,
     }
     bool causal() const override { return causal_; }
     Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                    const HookedPass& pass) const override {
-      HookedPass seen = pass;
+                                    const ModelPass& pass) const override {
+      ModelPass seen = pass;
       seen.hooks.see = [&](std::size_t layer,
                            TensorView<const float, 4> context) -> Status {
         if (pass.hooks.see) {
@@ -188,7 +188,7 @@ Tensor<float, 2> replaced_context(const SentenceEncoder& encoder,
                                      const Executor* executor) const override {
       return inner_->outputs(ids, hidden, executor);
     }
-    Status differentiate(const RaggedTokens&, const HookedPass&,
+    Status differentiate(const RaggedTokens&, const ModelPass&,
                          OutputGradient) const override {
       return ok();
     }

@@ -184,7 +184,7 @@ TEST_F(PatchingTest, TheApproximationTakesOnePassThereAndBack) {
     }
     bool causal() const override { return false; }
     Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                    const HookedPass& pass) const override {
+                                    const ModelPass& pass) const override {
       forward_.insert(forward_.end(), ids.begin(), ids.end());
       return inner_->hidden(ids, pass);
     }
@@ -193,7 +193,7 @@ TEST_F(PatchingTest, TheApproximationTakesOnePassThereAndBack) {
                                      const Executor* executor) const override {
       return inner_->outputs(ids, hidden, executor);
     }
-    Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+    Status differentiate(const RaggedTokens& ids, const ModelPass& pass,
                          OutputGradient d_outputs) const override {
       back_.insert(back_.end(), ids.begin(), ids.end());
       return inner_->differentiate(ids, pass, d_outputs);
@@ -277,7 +277,7 @@ class Overflowing final : public HookedModel {
   }
   bool causal() const override { return model_.causal(); }
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const HookedPass& pass) const override {
+                                  const ModelPass& pass) const override {
     return model_.hidden(ids, pass);
   }
   Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
@@ -289,7 +289,7 @@ class Overflowing final : public HookedModel {
     }
     return outputs;
   }
-  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+  Status differentiate(const RaggedTokens& ids, const ModelPass& pass,
                        OutputGradient d_outputs) const override {
     return model_.differentiate(ids, pass, [&](const Tensor<float, 2>& given) {
       auto outputs = given.clone().value();

@@ -285,7 +285,7 @@ TEST(CausalModelTest, APassFromALayerGoesOnWhereAnotherStopped) {
   const auto whole =
       model
           .hidden(kTexts,
-                  {.before_each =
+                  {.see_entries =
                        [&](std::size_t, TensorView<const float, 3> x) {
                          entries.push_back(
                              Tensor<float, 2>::create({13, 12}).value());

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -18,10 +16,13 @@
 namespace headwise::cli {
 namespace {
 
-// The options that a model's layer can have beside --model.
-constexpr std::array<std::string_view, 10> kTaken = {
-    "--model", "SENTENCE", "--layer", "--threads", "--shapes-only",
-    "--step",  "--json",   "--lang",  "--out",     "--picture"};
+// The options that a model's layer can have.
+constexpr OptionRule kModelRules[] = {
+    {"--model", OptionRule::only,
+     "--model|SENTENCE|--layer|--threads|--shapes-only|--step|--json|--lang|"
+     "--out|--picture",
+     "the model folder defines the layers and masks, and the text gives the "
+     "tokens"}};
 
 Status check_options(const ExplainFlags& flags) {
   if (flags.model.empty()) {
@@ -29,15 +30,7 @@ Status check_options(const ExplainFlags& flags) {
         message("unexpected argument \"{}\": a sentence needs --model DIR",
                 cut_to(shown(*flags.sentence), 60)));
   }
-  const auto other = std::ranges::find_if(flags.given, [](const auto& name) {
-    return std::ranges::find(kTaken, name) == kTaken.end();
-  });
-  if (other != flags.given.end()) {
-    return usage_error(
-        message("{} cannot be used with --model: the model folder defines the "
-                "layers and masks, and the text gives the tokens",
-                *other));
-  }
+  HEADWISE_TRY(flags.line.check(kModelRules));
   if (!flags.sentence) {
     return option_error("--model", "has no sentence",
                         "one: headwise explain --model DIR \"a sentence\"");

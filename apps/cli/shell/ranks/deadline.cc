@@ -16,14 +16,11 @@ std::chrono::milliseconds longest_wait(std::optional<std::size_t> deadline) {
   return std::chrono::seconds(std::min(deadline.value_or(kDefault), most));
 }
 
-void add_deadline_option(const Arguments& command,
-                         std::optional<std::size_t>& deadline) {
-  command
-      .add_count("--deadline", deadline,
-                 "under mpirun: seconds that a process may stay silent "
-                 "before the job ends; one that works is not silent (default "
-                 "600)")
-      .advanced();
+OptionRow deadline_option(std::optional<std::size_t>& deadline) {
+  return {"--deadline", &deadline, count(),
+          "under mpirun: seconds that a process may stay silent before the job "
+          "ends; one that works is not silent (default 600)",
+          advanced()};
 }
 
 }  // namespace headwise::cli

@@ -5,15 +5,14 @@
 #include <cstddef>
 #include <optional>
 
-namespace headwise::cli {
+#include "option_row.h"
 
-class Arguments;
+namespace headwise::cli {
 
 // The time for join_job(), from the option in seconds.
 std::chrono::milliseconds longest_wait(std::optional<std::size_t> deadline);
 
 // The option of a command that divides its work under mpirun.
-void add_deadline_option(const Arguments& command,
-                         std::optional<std::size_t>& deadline);
+OptionRow deadline_option(std::optional<std::size_t>& deadline);
 
 }  // namespace headwise::cli

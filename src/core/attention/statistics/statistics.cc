@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attention/planned_call.h"
-#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "kernels/gradient_tile.h"
 
