@@ -250,7 +250,8 @@ Status check_config(const ModelConfig& given, const std::string& path,
     }
     if (found->second != setting) {
       return another_model(
-          path, message("{} is {}", printable(name), setting_text(found->second)),
+          path,
+          message("{} is {}", printable(name), setting_text(found->second)),
           setting_text(setting));
     }
   }

@@ -151,7 +151,7 @@ Message fill_text(const Dialect& dialect) {
 }
 
 Message why_rows_differ(const Dialect& a, const Dialect& b,
-                            const DialectCall& call) {
+                        const DialectCall& call) {
   return message("a fully masked row gives {} in {} and {} in {}",
                  empty_row_text(a, call), dialect_name(a),
                  empty_row_text(b, call), dialect_name(b));

@@ -255,8 +255,7 @@ Status check_importance(const ImportanceFile& file, const std::string& path,
   constexpr std::size_t kDigits = 12;  // enough to tell two models apart
   const auto bad = [&](Message given, Message expected = {}) {
     return FileSubject{std::string(kImportanceFile), path}.bad_data(
-        message("has scores of another model: {}", given),
-        std::move(expected));
+        message("has scores of another model: {}", given), std::move(expected));
   };
   const auto digest = digest_of_params(encoder);
   HEADWISE_TRY(digest);

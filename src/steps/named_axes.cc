@@ -25,9 +25,10 @@ std::string axes_text(std::span<const Axis> axes) {
 }
 
 Error wrong_count(std::string_view operation, std::string_view argument,
-                  std::size_t count, std::string_view what,
-                  Message expected, ErrorCode code) {
-  return argument_error(operation, argument, message("has {} {}", count, Message(what)),
+                  std::size_t count, std::string_view what, Message expected,
+                  ErrorCode code) {
+  return argument_error(operation, argument,
+                        message("has {} {}", count, Message(what)),
                         std::move(expected), code);
 }
 

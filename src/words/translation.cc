@@ -6,8 +6,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 std::string beginning_of(std::string_view context) {
-  return context.empty() ? std::string()
-                         : std::string(context) + kAfterContext;
+  return context.empty() ? std::string() : std::string(context) + kAfterContext;
 }
 
 }  // namespace

@@ -108,8 +108,8 @@ std::string head_lines(const ExplainedJob& job, const TracedStep& step,
 }
 
 // Of the batch, the vocabulary, the heads and embed_dim.
-using Title = fmt::format_string<std::size_t, std::size_t, std::string,
-                                 std::size_t>;
+using Title =
+    fmt::format_string<std::size_t, std::size_t, std::string, std::size_t>;
 
 constexpr Title kSelf =
     "{0} sequences of token ids (vocabulary {1}) attend to themselves: {2}, "

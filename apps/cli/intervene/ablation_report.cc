@@ -87,8 +87,9 @@ std::string head_of(const AblationReport& report) {
                 report.whole.loss_on_repeats->mean, 100 * on_repeats->mean);
   }
   text += '\n' + cut_texts_text(report.cut, report.max_tokens);
-  text += say("replaced by: {}\n",
-              in_language(kReplacements[static_cast<std::size_t>(report.replacement)]));
+  text += say(
+      "replaced by: {}\n",
+      in_language(kReplacements[static_cast<std::size_t>(report.replacement)]));
   text += predicts(report)
               ? say("Effects are ablated minus whole")
               : say("Distances that embeddings move, divided by their lengths");

@@ -6,7 +6,6 @@
 #include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "shell/say.h"
 
 namespace headwise::cli {
 namespace {

@@ -36,8 +36,7 @@ Outcome check_served(const RunFlags& flags) {
   }};
   for (const Row& row : rows) {
     if (row.given) {
-      return usage(
-          message("{} cannot be used with --cache: {}", row.option,
+      return usage(message("{} cannot be used with --cache: {}", row.option,
                            Message(row.why)));
     }
   }

@@ -193,9 +193,10 @@ Status check_alike(const std::vector<LayerOfWeights>& layers) {
       if (found != expected) {
         return option_error(
             kOption,
-            found == 1 ? message("has 1 {} in layer {}", Message(one), layer.number)
-                       : message("has {} {} in layer {}", found,
-                                 Message(several), layer.number),
+            found == 1
+                ? message("has 1 {} in layer {}", Message(one), layer.number)
+                : message("has {} {} in layer {}", found, Message(several),
+                          layer.number),
             message("the {} of layer {}", expected, first.number),
             ErrorCode::shape_mismatch);
       }

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/words/language.h"
 #include "headwise/version.h"
+#include "headwise/words/language.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {

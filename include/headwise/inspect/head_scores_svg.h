@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/words/language.h"
 #include "headwise/module/head_id.h"
 #include "headwise/version.h"
+#include "headwise/words/language.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {

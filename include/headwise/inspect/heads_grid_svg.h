@@ -8,8 +8,8 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/words/language.h"
 #include "headwise/version.h"
+#include "headwise/words/language.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {

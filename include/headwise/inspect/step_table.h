@@ -13,10 +13,10 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/words/language.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/version.h"
+#include "headwise/words/language.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {

@@ -40,11 +40,11 @@
 #include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/words/language.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/module/head_id.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
+#include "headwise/words/language.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {

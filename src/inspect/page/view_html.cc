@@ -68,7 +68,8 @@ constexpr std::string_view kContext = "page";
 // What is shown until the script runs.
 std::string app() {
   constexpr std::string_view kNeeded =
-      "This page needs JavaScript to draw the attention heads. Please allow it.";
+      "This page needs JavaScript to draw the attention heads. Please allow "
+      "it.";
   std::string html = R"(<div id="app"><noscript>)";
   for (const Language& language : languages()) {
     html += language == Language::en
