@@ -52,7 +52,6 @@
 #include "headwise/inspect/head_scores_svg.h"
 #include "headwise/inspect/heads_grid_svg.h"
 #include "headwise/inspect/heads_svg.h"
-#include "headwise/words/language.h"
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/loss_curve_svg.h"
 #include "headwise/inspect/position_statistics.h"
@@ -122,4 +121,6 @@
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/train/task.h"
 #include "headwise/train/task_run.h"
+#include "headwise/words/language.h"
+#include "headwise/words/translation.h"
 // clang-format on

@@ -1,5 +1,5 @@
-// How the parts of an error become a line in Korean. korean_messages_test.py
-// tests that every phrase has Korean.
+// How the parts of an error become a line in Korean. The test
+// tools.translations tests that every message has Korean.
 #include "shell/error_text.h"
 
 #include <gtest/gtest.h>
@@ -29,18 +29,18 @@ TEST(ErrorTextTest, EnglishIsTheMessage) {
 }
 
 TEST(ErrorTextTest, AnArgumentWhatWasGivenAndWhatWasExpected) {
-  EXPECT_EQ(korean(option_error("--num-heads", "is 0",
+  EXPECT_EQ(korean(option_error("--num-heads", message("is {}", 0),
                                 "a whole number, 1 or greater")),
             "--num-heads 값이 0입니다. 1 이상의 정수여야 합니다");
   EXPECT_EQ(
       korean({.operation = "attention",
               .argument = "mask.key_lengths[0]",
-              .given = "is 7",
-              .expected = "0 to Lkv = 6"}),
+              .given = message("is {}", 7),
+              .expected = message("0 to Lkv = {}", 6)}),
       "attention: mask.key_lengths[0] 값이 7입니다. 0에서 Lkv = 6 사이여야 "
       "합니다");
   EXPECT_EQ(korean({.argument = "query",
-                    .given = "has shape (2, 10)",
+                    .given = message("has shape {}", "(2, 10)"),
                     .expected = "(B, Lq) = (2, 12)"}),
             "query의 모양이 (2, 10)입니다. (B, Lq) = (2, 12)여야 합니다");
 }
@@ -55,14 +55,15 @@ TEST(ErrorTextTest, WhatIsMissingIsNeeded) {
 TEST(ErrorTextTest, WhatWasExpectedMayBeASentence) {
   EXPECT_EQ(korean(option_error("--seed", "was given more than once", "once")),
             "--seed를 두 번 이상 주었습니다. 한 번만 줄 수 있습니다");
-  EXPECT_EQ(korean(option_error("--heads", "has 1.0",
-                                "a head of another layer: layer 1 has none "
-                                "left")),
+  EXPECT_EQ(korean(option_error("--heads", message("has {}", "1.0"),
+                                message("a head of another layer: layer {} has "
+                                        "none left",
+                                        1))),
             "--heads에 1.0이 있습니다. 다른 레이어의 헤드여야 합니다(레이어 "
             "1에는 남은 헤드가 없음)");
-  EXPECT_EQ(
-      korean(option_error("--query-offsets", "is q.npy", "--offsets too")),
-      "--query-offsets 값이 q.npy입니다. --offsets가 함께 필요합니다");
+  EXPECT_EQ(korean(option_error("--query-offsets", message("is {}", "q.npy"),
+                                message("{} too", "--offsets"))),
+            "--query-offsets 값이 q.npy입니다. --offsets가 함께 필요합니다");
 }
 
 TEST(ErrorTextTest, TheFileAndTheEntryInIt) {
@@ -84,8 +85,10 @@ TEST(ErrorTextTest, TheFileAndTheEntryInIt) {
 TEST(ErrorTextTest, NamesAreNotTranslated) {
   EXPECT_EQ(korean({.file = "line 3", .entry = "layers", .given = "is empty"}),
             "line 3: layers가 비어 있습니다");
-  EXPECT_EQ(korean({.given = "is of another model: x or y.w has shape (2)"}),
-            "다른 모델의 것입니다: x or y.w의 모양이 (2)입니다");
+  EXPECT_EQ(
+      korean({.given = message("is of another model: {}",
+                               message("{} has shape {}", "x or y.w", "(2)"))}),
+      "다른 모델의 것입니다: x or y.w의 모양이 (2)입니다");
 }
 
 TEST(ErrorTextTest, WhatTheSystemSaysComesFromItsNumber) {
@@ -103,26 +106,36 @@ TEST(ErrorTextTest, WhatTheSystemSaysComesFromItsNumber) {
 }
 
 TEST(ErrorTextTest, WithoutASubjectTheSentenceIsShorter) {
-  EXPECT_EQ(korean({.given = "fits no layout", .expected = "one of a b"}),
+  EXPECT_EQ(korean({.given = "fits no layout",
+                    .expected = message("one of {}", "a b")}),
             "어느 레이아웃에도 맞지 않습니다. a b 중 하나여야 합니다");
   EXPECT_EQ(korean({.operation = "train: step 7: uniform attention weights",
-                    .given = "the loss is nan"}),
+                    .given = message("the loss is {}", "nan")}),
             "train: 7번째 스텝: 균등 어텐션 가중치: 손실이 nan입니다");
 }
 
 TEST(ErrorTextTest, AListOfFaults) {
-  EXPECT_EQ(korean({.file = "m.npz",
-                    .given = "does not fit the layout bert: w has shape (6), "
-                             "expected 2 axes; there is no b; and more"}),
-            "m.npz는 레이아웃 bert에 맞지 않습니다: w의 모양이 (6)입니다. 축이 "
-            "2개여야 합니다; b가 없습니다; 그 밖에도 더 있습니다");
+  EXPECT_EQ(
+      korean(
+          {.file = "m.npz",
+           .given = message(
+               "does not fit the layout {}: {}", "bert",
+               message(
+                   "{}; {}",
+                   message("{}; {}",
+                           message("{}, expected {} axes",
+                                   message("{} has shape {}", "w", "(6)"), 2),
+                           message("there is no {}", "b")),
+                   Message("and more")))}),
+      "m.npz는 레이아웃 bert에 맞지 않습니다: w의 모양이 (6)입니다. 축이 "
+      "2개여야 합니다; b가 없습니다; 그 밖에도 더 있습니다");
 }
 
 TEST(ErrorTextTest, AHintEndsIt) {
   EXPECT_EQ(korean({.argument = "--lang",
-                    .given = "is de",
-                    .expected = "one of en, ko",
-                    .hint = "did you mean en?"}),
+                    .given = message("is {}", "de"),
+                    .expected = message("one of {}", "en, ko"),
+                    .hint = message("did you mean {}?", "en")}),
             "--lang 값이 de입니다. en, ko 중 하나여야 합니다. 혹시 en을 "
             "찾으셨나요?");
 }

@@ -9,16 +9,25 @@
 namespace headwise::cli {
 namespace {
 
-// What takes a Korean sentence that does not fit its arguments does not
-// compile; these are the two ways to say one.
+// English that does not fit its arguments does not compile; these are the ways
+// to say a sentence.
 TEST(SayTest, SpeaksTheLanguageThatIsGivenOrThatOfTheRun) {
-  constexpr Sentence<int, std::string> kOf = {"{} of {}", "{1} 중 {0}"};
-  EXPECT_EQ(say(Language::en, kOf, 3, std::string("all")), "3 of all");
-  EXPECT_EQ(say(Language::ko, kOf, 3, std::string("all")), "all 중 3");
-  EXPECT_EQ(say({"{:.1f} s", "{:.1f}초"}, 0.25), "0.2 s");
+  EXPECT_EQ(say(Language::ko, "{} heads, vocabulary {}", 3, 5),
+            "3 heads, vocabulary 5");  // no sentence of the command
+  EXPECT_EQ(say(Language::en, "{:.0f} bytes", 9.0), "9 bytes");
+  EXPECT_EQ(say(Language::ko, "{:.0f} bytes", 9.0), "9바이트");
+  EXPECT_EQ(say("{:.0f} bytes", 9.0), "9 bytes");
+  EXPECT_EQ(say_in(Language::ko, "plan", "causal"), "인과 마스크");
+  EXPECT_EQ(say(Language::ko, "causal"), "인과");
   const InKorean korean;
-  EXPECT_EQ(say({"{:.1f} s", "{:.1f}초"}, 0.25), "0.2초");
-  EXPECT_EQ(say({"done", "끝"}), "끝");
+  EXPECT_EQ(say("{:.0f} bytes", 9.0), "9바이트");
+}
+
+TEST(SayTest, UnknownTextsStayAsTheyAre) {
+  const InKorean korean;
+  EXPECT_EQ(in_language("no such text"), "no such text");
+  EXPECT_EQ(in_language("train"), "학습");
+  EXPECT_EQ(in_language(""), "");
 }
 
 }  // namespace

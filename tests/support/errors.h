@@ -82,18 +82,18 @@ MATCHER_P3(IsAbout, argument, given, expected, "") {
   }
   const ErrorDetails& details = arg.error().details();
   return details.argument == argument &&
-         details.given.find(given) != std::string::npos &&
-         details.expected.find(expected) != std::string::npos;
+         details.given.text().find(given) != std::string::npos &&
+         details.expected.text().find(expected) != std::string::npos;
 }
 
 // These are values: "is 7" has 7.
 MATCHER_P(HasGiven, part, "") {
   return has_error(arg, *result_listener) &&
-         arg.error().details().given.find(part) != std::string::npos;
+         arg.error().details().given.text().find(part) != std::string::npos;
 }
 MATCHER_P(HasExpected, part, "") {
   return has_error(arg, *result_listener) &&
-         arg.error().details().expected.find(part) != std::string::npos;
+         arg.error().details().expected.text().find(part) != std::string::npos;
 }
 
 // What an error must be: of this code and about this, where an empty part is
@@ -169,8 +169,8 @@ class ErrorPartsMatcher {
            is.entry == parts_.entry &&
            (!parts_.byte || is.byte == parts_.byte) &&
            is.system_error == parts_.system_error &&
-           names_all(is.given, parts_.given) &&
-           names_all(is.expected, parts_.expected);
+           names_all(is.given.text(), parts_.given) &&
+           names_all(is.expected.text(), parts_.expected);
   }
   static bool names_all(const std::string& text,
                         const std::vector<std::string>& values) {

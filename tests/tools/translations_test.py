@@ -4,7 +4,7 @@ The texts are read from the sources (tools/source_texts.py, tools/catalogue.py):
 - sentences: what say(), in_language(), progress bars, steps and pictures take;
 - errors: the forms of message(), and what the functions that make errors take;
 - the words of the page.
-The C++ test TranslationTest reads the texts of help.
+The C++ test HelpLanguageTest reads the texts of help.
 """
 import errno
 import functools
@@ -45,6 +45,15 @@ OTHERS = ("Display program version information and exit",
           "Print this help message and exit",
           "Built-in examples (--example NAME):")
 
+# Where other texts of several words are no sentences of the command: help, which
+# HelpLanguageTest tests, what programs and the compiler read, and names.
+NO_SENTENCES = {"about", "add", "examples", "file", "footer", "kExamples", "Program",
+                "type_name", "compared_with", "find", "starts_with", "static_assert",
+                "description", "under", "cut_to"}
+OTHER_TEXTS = {
+    "Built-in examples (--example NAME):\n", "headwise view{}", "model name",
+    "random {}", "training data", " or 1 where broadcast"}
+
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
     ablate ablation accuracy additive al alibi auto bench bert bias bool bottom-right cividis
@@ -76,10 +85,29 @@ def texts():
             yield f"{name}:{text.line}", text
 
 
+def has_words(text):
+    """Several words of a language."""
+    return re.search(r"[a-z]{2,}[,;:]? ([a-z]{2,}|\{)|\}[,;:]? [a-z]{2,}",
+                     text) is not None
+
+
+def other_texts():
+    """[(where, English)] that is handed on before a message is made of it."""
+    for where, text in texts():
+        if where.startswith(("src/view/inspect/", "src/core/base/error.cc")) or \
+                text.callee.startswith("add_") or text.callee in NO_SENTENCES or \
+                text.callee.endswith("Axes") or \
+                (text.callee, text.position) in COMPLETED:
+            continue
+        for form in text.forms:
+            if has_words(form) and form not in OTHER_TEXTS and HOLE not in form:
+                yield where, form
+
+
 def sentences():
     """[(where, English)]"""
     for where, text in texts():
-        place = SENTENCES.get(text.callee, -1)
+        place = SENTENCES.get(text.callee.split("::")[-1], -1)
         if place is None or place == text.position:
             for form in text.forms:
                 yield where, form
@@ -88,7 +116,7 @@ def sentences():
 def errors():
     """[(where, form)]"""
     for where, text in texts():
-        places = ERRORS.get(text.callee, ())
+        places = ERRORS.get(text.callee.split("::")[-1], ())
         if places is None or text.position in places:
             completed = COMPLETED.get((text.callee, text.position), HOLE)
             for form in text.forms:
@@ -159,6 +187,13 @@ class TranslationsTest(unittest.TestCase):
         for where, form in found:
             if english_left(form):
                 self.assert_has("error", where, form)
+
+    def test_every_other_text_has_a_translation(self):
+        for language, entries in catalogue.languages().items():
+            known = {english for _, english in entries}
+            for where, english in other_texts():
+                with self.subTest(language, where=where, english=english):
+                    self.assertTrue(english in known or not english_left(english))
 
     def test_every_text_of_the_page_has_a_translation(self):
         found = list(page_texts())

@@ -185,7 +185,7 @@ std::string diff_json(const TwoDialects& dialects,
                {"same", !found.has_value()}};
   if (found) {
     json["step"] = found->step;
-    json["why"] = found->why;
+    json["why"] = found->why.text();
     json["rows"] = found->rows;
     json["first_rows"] = found->first_rows;
     if (found->rows != 0) {

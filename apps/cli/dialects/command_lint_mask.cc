@@ -70,8 +70,8 @@ std::string lint_json(const std::vector<MaskWarning>& warnings) {
   Json list = Json::array();
   for (const MaskWarning& warning : warnings) {
     list.push_back({{"name", warning.name},
-                    {"what", warning.what},
-                    {"mend", warning.mend},
+                    {"what", warning.what.text()},
+                    {"mend", warning.mend.text()},
                     {"rows", warning.rows},
                     {"first_rows", warning.first_rows}});
   }

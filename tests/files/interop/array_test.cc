@@ -141,8 +141,8 @@ TEST(ArrayTest, IntegersAreAMaskIfAllAre0Or1) {
     const Error error = error_of(elements);
     EXPECT_EQ(error.code(), ErrorCode::out_of_range);
     EXPECT_EQ(error.details().argument, "mask");
-    EXPECT_THAT(error.details().given, HasSubstr(other));
-    EXPECT_THAT(error.details().hint, HasSubstr(looks));
+    EXPECT_THAT(error.details().given.text(), HasSubstr(other));
+    EXPECT_THAT(error.details().hint.text(), HasSubstr(looks));
   }
 }
 

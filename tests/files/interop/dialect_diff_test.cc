@@ -42,7 +42,7 @@ class DialectDiffTest : public testing::Test {
   }
   void expect_same(const char* a, const char* b) {
     const auto found = diff(a, b).value();
-    EXPECT_FALSE(found) << found->step << ": " << found->why;
+    EXPECT_FALSE(found) << found->step << ": " << found->why.text();
   }
   DialectDifference expect(const char* a, const char* b, const char* step,
                            const char* why) {
@@ -53,7 +53,7 @@ class DialectDiffTest : public testing::Test {
       return {};
     }
     EXPECT_EQ((*found)->step, step);
-    EXPECT_THAT((*found)->why, HasSubstr(why));
+    EXPECT_THAT((*found)->why.text(), HasSubstr(why));
     return **found;
   }
 

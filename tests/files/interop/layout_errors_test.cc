@@ -193,7 +193,7 @@ TEST(LayoutErrorsTest, ManyFaultsAreNotAllTold) {
   }
   const auto match = found(shapes);
   ASSERT_FALSE(match);
-  const std::string& given = match.error().details().given;
+  const std::string& given = match.error().details().given.text();
   EXPECT_TRUE(testing_support::names(given, "encoder.layer.0"));
   EXPECT_FALSE(testing_support::names(given, "encoder.layer.99"));
   EXPECT_LT(given.size(), 800u);

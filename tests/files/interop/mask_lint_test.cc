@@ -128,7 +128,7 @@ TEST(MaskLintTest, AlignmentWithACache) {
   const auto warnings = lint("torch-sdpa", causal_mask(3, 6, 0));
   ASSERT_THAT(names(warnings), ElementsAre("alignment"));
   EXPECT_EQ(warnings[0].rows, 3U);
-  EXPECT_THAT(warnings[0].mend, testing::HasSubstr("i + 3"));
+  EXPECT_THAT(warnings[0].mend.text(), testing::HasSubstr("i + 3"));
 }
 
 TEST(MaskLintTest, PaddingOnTheUnexpectedSide) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "option_row.h"
+#include "shell/option_row.h"
 
 namespace headwise::cli {
 

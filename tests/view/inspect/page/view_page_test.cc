@@ -734,8 +734,8 @@ TEST(ViewPageTest, APageThatWouldBeTooLargeSaysWhatWouldFit) {
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
   EXPECT_EQ(s.error().details().argument, "page");
-  EXPECT_THAT(s.error().details().given, HasSubstr("layer 1"));
-  EXPECT_THAT(s.error().details().expected, HasSubstr("1 layer fits"));
+  EXPECT_THAT(s.error().details().given.text(), HasSubstr("layer 1"));
+  EXPECT_THAT(s.error().details().expected.text(), HasSubstr("1 layer fits"));
   EXPECT_EQ(page.html().value(), before);
 }
 
