@@ -463,6 +463,24 @@ TEST_F(ChosenOutputsTest, AreWrittenWhereTheyAreAskedForAndGiven) {
   EXPECT_THAT(rows_.elements(), Each(testing::Ne(42.0f)));
 }
 
+TEST(AttentionErrorsTest, ATensorOfAnotherTypeIsRefused) {
+  const auto x = filled<float, 4>({1, 1, 1, 2}, 1);
+  auto out = filled<float, 4>({1, 1, 1, 2}, 42);
+  const auto narrow = Tensor<BFloat16, 4>::create({1, 1, 1, 2}).value();
+  const auto wide = Tensor<double, 4>::create({1, 1, 1, 2}).value();
+  const CallTensors floats(AttentionInputsOf<float>{x, x, x}, {.output = out});
+  CallTensors tensors = floats;
+  tensors.set(CallTensor::key, narrow);
+  EXPECT_EQ(attention(tensors).error().message(),
+            "attention: key is of type bfloat16, expected float32");
+  tensors = floats;
+  tensors.set(CallTensor::query, wide);
+  EXPECT_EQ(attention(tensors).error().message(),
+            "attention: query is of type float64, expected float32");
+  EXPECT_THAT(out.elements(), Each(42.0f));
+  EXPECT_TRUE(attention(floats));
+}
+
 TEST(AttentionErrorsTest, WithoutABatchAxisTheBatchIsOne) {
   const auto query = filled<float, 3>({3, 4, 8}, 1);
   const auto key = filled<float, 3>({5, 2, 7}, 1);

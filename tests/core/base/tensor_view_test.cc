@@ -11,6 +11,7 @@
 
 #include "headwise/base/any_view.h"
 #include "headwise/base/tensor.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/heads.h"
 #include "headwise/steps/offsets.h"
@@ -63,6 +64,8 @@ static_assert(!std::is_constructible_v<ConstView1, Numbers>);
 static_assert(!std::is_constructible_v<ConstView1, const Numbers>);
 static_assert(!std::is_constructible_v<ConstView1, std::array<float, 3>>);
 static_assert(!std::is_constructible_v<AnyView, Tensor3>);
+static_assert(!std::is_constructible_v<TensorArg, Tensor3>);
+static_assert(std::is_constructible_v<TensorArg, const Tensor3&>);
 static_assert(!std::is_constructible_v<Offsets, std::vector<std::int64_t>>);
 static_assert(!std::is_constructible_v<QueryStart, std::vector<std::int64_t>>);
 static_assert(!std::is_constructible_v<GroupedHeads, Tensor<float, 4>>);

@@ -117,6 +117,14 @@ class DecodeErrorsTest : public testing::Test {
   Workspace workspace_;
 };
 
+TEST_F(DecodeErrorsTest, ValuesHaveTheTypeOfTheirKeys) {
+  const auto key = filled<float, 4>({1, 1, 2, 4}, 1);
+  const auto value = Tensor<BFloat16, 4>::create({1, 1, 2, 3}).value();
+  EXPECT_EQ(cache_.append({&a_, 1}, key, value).error().message(),
+            "kv_cache: value is of type bfloat16, expected float32");
+  expect_unchanged();
+}
+
 TEST_F(DecodeErrorsTest, SequencesThatDoNotExist) {
   const SequenceId none{7, 0};
   const SequenceId later{a_.slot, a_.generation + 1};
