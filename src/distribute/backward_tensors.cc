@@ -1,6 +1,5 @@
 #include "distribute/backward_tensors.h"
 
-#include <array>
 #include <cstddef>
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
