@@ -33,39 +33,32 @@ struct HeadExtents {
 // Not yet written. Errors: out_of_memory.
 inline Result<HeadGradients> make_gradients(const HeadExtents& extents,
                                             const AttentionSpec& spec) {
-  auto query = Tensor<float, 3>::create_unset(extents.query);
-  auto key = Tensor<float, 3>::create_unset(extents.key);
-  auto value = Tensor<float, 3>::create_unset(extents.value);
-  auto bias = Tensor<float, 4>::create_unset(
-      spec.bias.given() ? spec.bias.extents() : Extents<4>{});
-  auto t5_bias = Tensor<float, 2>::create_unset(spec.t5_bias.table().extents());
-  auto alibi =
-      Tensor<float, 1>::create_unset({spec.alibi.given() ? spec.shape.Hq : 0});
-  auto score_weight =
-      Tensor<float, 2>::create_unset(spec.score_weight.extents());
-  auto sinks = Tensor<float, 1>::create_unset(spec.sinks.view().extents());
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  HEADWISE_TRY(bias);
-  HEADWISE_TRY(t5_bias);
-  HEADWISE_TRY(alibi);
-  HEADWISE_TRY(score_weight);
-  HEADWISE_TRY(sinks);
-  auto bias_k =
-      Tensor<float, 2>::create_unset(spec.added_keys.bias_k().extents());
-  auto bias_v =
-      Tensor<float, 2>::create_unset(spec.added_keys.bias_v().extents());
-  HEADWISE_TRY(bias_k);
-  HEADWISE_TRY(bias_v);
-  return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
-                       *std::move(bias),
-                       *std::move(t5_bias),
-                       *std::move(alibi),
-                       *std::move(score_weight),
-                       *std::move(sinks),
-                       *std::move(bias_k),
-                       *std::move(bias_v)};
+  HEADWISE_ASSIGN(auto query, Tensor<float, 3>::create_unset(extents.query));
+  HEADWISE_ASSIGN(auto key, Tensor<float, 3>::create_unset(extents.key));
+  HEADWISE_ASSIGN(auto value, Tensor<float, 3>::create_unset(extents.value));
+  HEADWISE_ASSIGN(auto bias,
+                  Tensor<float, 4>::create_unset(
+                      spec.bias.given() ? spec.bias.extents() : Extents<4>{}));
+  HEADWISE_ASSIGN(auto t5_bias, Tensor<float, 2>::create_unset(
+                                    spec.t5_bias.table().extents()));
+  HEADWISE_ASSIGN(auto alibi, Tensor<float, 1>::create_unset(
+                                  {spec.alibi.given() ? spec.shape.Hq : 0}));
+  HEADWISE_ASSIGN(auto score_weight,
+                  Tensor<float, 2>::create_unset(spec.score_weight.extents()));
+  HEADWISE_ASSIGN(auto sinks,
+                  Tensor<float, 1>::create_unset(spec.sinks.view().extents()));
+  HEADWISE_ASSIGN(auto bias_k, Tensor<float, 2>::create_unset(
+                                   spec.added_keys.bias_k().extents()));
+  HEADWISE_ASSIGN(auto bias_v, Tensor<float, 2>::create_unset(
+                                   spec.added_keys.bias_v().extents()));
+  return HeadGradients{{std::move(query), std::move(key), std::move(value)},
+                       std::move(bias),
+                       std::move(t5_bias),
+                       std::move(alibi),
+                       std::move(score_weight),
+                       std::move(sinks),
+                       std::move(bias_k),
+                       std::move(bias_v)};
 }
 
 inline AttentionGradients views_of(HeadGradients& d_heads,

@@ -86,19 +86,16 @@ Result<LayerRun> run_without_heads(const LayerState& layer,
   const std::size_t batches = call.inputs.query.extent(0);
   const std::size_t rows = call.inputs.query.extent(1);
   HEADWISE_ASSIGN(auto pairs, pairs_without_heads(call));
-  auto merged = Tensor<float, 3>::create({batches, rows, 0});
-  auto lse = Tensor<float, 3>::create({batches, 0, rows});
-  auto attn_weights = Tensor<float, 4>::create(pairs.attn_weights);
-  auto scores = Tensor<float, 4>::create(pairs.scores);
-  HEADWISE_TRY(merged);
-  HEADWISE_TRY(lse);
-  HEADWISE_TRY(attn_weights);
-  HEADWISE_TRY(scores);
-  HEADWISE_ASSIGN(auto output, output_of(layer.params->w_o, *merged, call));
+  HEADWISE_ASSIGN(auto merged, Tensor<float, 3>::create({batches, rows, 0}));
+  HEADWISE_ASSIGN(auto lse, Tensor<float, 3>::create({batches, 0, rows}));
+  HEADWISE_ASSIGN(auto attn_weights,
+                  Tensor<float, 4>::create(pairs.attn_weights));
+  HEADWISE_ASSIGN(auto scores, Tensor<float, 4>::create(pairs.scores));
+  HEADWISE_ASSIGN(auto output, output_of(layer.params->w_o, merged, call));
   return LayerRun{.options = std::move(options),
-                  .merged = *std::move(merged),
-                  .result = {std::move(output), *std::move(attn_weights),
-                             *std::move(lse), *std::move(scores)}};
+                  .merged = std::move(merged),
+                  .result = {std::move(output), std::move(attn_weights),
+                             std::move(lse), std::move(scores)}};
 }
 
 // The context of the heads after their gates.
@@ -185,15 +182,15 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
   QueriesAndKeys compared{in_heads(projected.query.view(), shape.Hq),
                           in_heads(projected.key.view(), shape.Hkv)};
   if (layer.config.qk_norm) {
-    const auto query = normalized(layer, call, *layer.params->q_norm,
-                                  compared.query, normed.query);
-    const auto key = normalized(layer, call, *layer.params->k_norm,
-                                compared.key, normed.key);
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(key);
-    compared = {*query, *key};
-    heads.query = *query;
-    heads.key = *key;
+    HEADWISE_ASSIGN(const auto query,
+                    normalized(layer, call, *layer.params->q_norm,
+                               compared.query, normed.query));
+    HEADWISE_ASSIGN(const auto key,
+                    normalized(layer, call, *layer.params->k_norm, compared.key,
+                               normed.key));
+    compared = {query, key};
+    heads.query = query;
+    heads.key = key;
     trace_normed(call.trace, heads);
   }
   if (layer.config.rotary) {

@@ -47,11 +47,11 @@ Kinds kinds_of(const Config& config) {
 }
 
 Result<Memory> new_memory(const Kinds& kinds, std::size_t size) {
-  auto first = Tensor<float, 1>::create({kinds.first.empty() ? 0 : size});
-  auto second = Tensor<float, 1>::create({kinds.second.empty() ? 0 : size});
-  HEADWISE_TRY(first);
-  HEADWISE_TRY(second);
-  return Memory{size, *std::move(first), *std::move(second)};
+  HEADWISE_ASSIGN(auto first,
+                  Tensor<float, 1>::create({kinds.first.empty() ? 0 : size}));
+  HEADWISE_ASSIGN(auto second,
+                  Tensor<float, 1>::create({kinds.second.empty() ? 0 : size}));
+  return Memory{size, std::move(first), std::move(second)};
 }
 
 Status check_not_negative(std::string_view name, double number) {

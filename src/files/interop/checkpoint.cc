@@ -194,11 +194,11 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
     return entries.bad("format", message("is {}", format),
                        std::to_string(kCheckpointFormat));
   }
-  const auto step = entries.number<std::uint64_t>("step", DType::uint64);
-  const auto seed = entries.number<std::uint64_t>("seed", DType::uint64);
-  HEADWISE_TRY(step);
-  HEADWISE_TRY(seed);
-  Checkpoint checkpoint{*step, Seed{*seed}, {}, entries.take(kParam), {}, {}};
+  HEADWISE_ASSIGN(const auto step,
+                  entries.number<std::uint64_t>("step", DType::uint64));
+  HEADWISE_ASSIGN(const auto seed,
+                  entries.number<std::uint64_t>("seed", DType::uint64));
+  Checkpoint checkpoint{step, Seed{seed}, {}, entries.take(kParam), {}, {}};
   for (const auto& [name, array] : checkpoint.params) {
     HEADWISE_TRY(entries.check_numbers(std::string(kParam) + name, array,
                                        DType::float32, {}));

@@ -172,11 +172,9 @@ Result<HeadNormParams> norm_of(const NamedArrays& arrays,
 
 Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
                                            const std::string& path) {
-  auto w_q = linear_of(arrays, path, "w_q");
-  auto w_k = linear_of(arrays, path, "w_k");
-  HEADWISE_TRY(w_q);
-  HEADWISE_TRY(w_k);
-  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  HEADWISE_ASSIGN(auto w_q, linear_of(arrays, path, "w_q"));
+  HEADWISE_ASSIGN(auto w_k, linear_of(arrays, path, "w_k"));
+  MultiHeadAttentionParams params{std::move(w_q), std::move(w_k)};
   for (const auto& [name, place] :
        {std::pair{std::string("w_v"), &params.w_v}, {"w_o", &params.w_o}}) {
     if (arrays.contains(name + ".weight")) {

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"

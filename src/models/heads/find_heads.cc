@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "base/out_of_memory.h"
 #include "heads/numbered_heads.h"

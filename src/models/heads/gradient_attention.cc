@@ -71,12 +71,10 @@ Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
                            const OperationOptions& operation_options) {
   OwnHeads own{heads, operation_options};
   if (shape.Hkv != shape.Hq) {
-    auto key = repeated(heads.key, shape);
-    auto value = repeated(heads.value, shape);
-    HEADWISE_TRY(key);
-    HEADWISE_TRY(value);
-    own.key = *std::move(key);
-    own.value = *std::move(value);
+    HEADWISE_ASSIGN(auto key, repeated(heads.key, shape));
+    HEADWISE_ASSIGN(auto value, repeated(heads.value, shape));
+    own.key = std::move(key);
+    own.value = std::move(value);
     own.heads.key = own.key;
     own.heads.value = own.value;
     own.operation_options.kv_groups = {};

@@ -1,7 +1,6 @@
 #include "headwise/heads/text_layers.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"

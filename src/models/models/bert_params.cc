@@ -233,12 +233,11 @@ class BertReader {
   // Old files say gamma and beta.
   Result<LayerNormParams> norm(const std::string& name) const {
     const bool old = file_.names().contains(match_.prefix + name + ".gamma");
-    auto weight =
-        tensor<1>(name + (old ? ".gamma" : ".weight"), {hidden_size()});
-    auto bias = tensor<1>(name + (old ? ".beta" : ".bias"), {hidden_size()});
-    HEADWISE_TRY(weight);
-    HEADWISE_TRY(bias);
-    return LayerNormParams{*std::move(weight), *std::move(bias),
+    HEADWISE_ASSIGN(auto weight, tensor<1>(name + (old ? ".gamma" : ".weight"),
+                                           {hidden_size()}));
+    HEADWISE_ASSIGN(auto bias, tensor<1>(name + (old ? ".beta" : ".bias"),
+                                         {hidden_size()}));
+    return LayerNormParams{std::move(weight), std::move(bias),
                            config_.layer_norm_eps};
   }
 
@@ -255,24 +254,20 @@ class BertReader {
                                       kBertParams, name + ".bias"));
       return packed(std::move(weight), std::move(bias));
     };
-    auto w_q = linear("w_q");
-    auto w_k = linear("w_k");
-    auto w_v = linear("w_v");
-    auto w_o = linear("w_o");
-    HEADWISE_TRY(w_q);
-    HEADWISE_TRY(w_k);
-    HEADWISE_TRY(w_v);
-    HEADWISE_TRY(w_o);
+    HEADWISE_ASSIGN(auto w_q, linear("w_q"));
+    HEADWISE_ASSIGN(auto w_k, linear("w_k"));
+    HEADWISE_ASSIGN(auto w_v, linear("w_v"));
+    HEADWISE_ASSIGN(auto w_o, linear("w_o"));
     const std::size_t E = config_.hidden_size;
-    if (w_q->in_features() != E || w_o->out_features() != E) {
+    if (w_q.in_features() != E || w_o.out_features() != E) {
       return subject().bad_data(
-          message("has attention of {} features", w_q->in_features()),
+          message("has attention of {} features", w_q.in_features()),
           "hidden_size = " + std::to_string(E));
     }
     const std::size_t heads = heads_of(config_, number);
-    HEADWISE_TRY(check_heads(number, heads, w_q->out_features()));
+    HEADWISE_TRY(check_heads(number, heads, w_q.out_features()));
     return of_file(MultiHeadAttention::from_params(
-        {*std::move(w_q), *std::move(w_k), *std::move(w_v), *std::move(w_o)},
+        {std::move(w_q), std::move(w_k), std::move(w_v), std::move(w_o)},
         heads));
   }
 

@@ -73,11 +73,9 @@ class CausalReader {
   }
 
   Result<LayerNormParams> norm(const std::string& name) const {
-    auto weight = tensor<1>(name + ".weight", {hidden_size()});
-    auto bias = tensor<1>(name + ".bias", {hidden_size()});
-    HEADWISE_TRY(weight);
-    HEADWISE_TRY(bias);
-    return LayerNormParams{*std::move(weight), *std::move(bias),
+    HEADWISE_ASSIGN(auto weight, tensor<1>(name + ".weight", {hidden_size()}));
+    HEADWISE_ASSIGN(auto bias, tensor<1>(name + ".bias", {hidden_size()}));
+    return LayerNormParams{std::move(weight), std::move(bias),
                            config_.layer_norm_eps};
   }
 
@@ -121,11 +119,9 @@ class CausalReader {
   Axis hidden_size() const { return {"hidden_size", config_.hidden_size}; }
 
   Result<Linear> linear(const std::string& name, Axis out, Axis in) const {
-    auto weight = tensor<2>(name + ".weight", {out, in});
-    auto bias = tensor<1>(name + ".bias", {out});
-    HEADWISE_TRY(weight);
-    HEADWISE_TRY(bias);
-    return Linear::from_params(*std::move(weight), *std::move(bias));
+    HEADWISE_ASSIGN(auto weight, tensor<2>(name + ".weight", {out, in}));
+    HEADWISE_ASSIGN(auto bias, tensor<1>(name + ".bias", {out}));
+    return Linear::from_params(std::move(weight), std::move(bias));
   }
 
   template <std::size_t Rank>
@@ -247,15 +243,13 @@ Result<CausalParams> read_causal_params(const std::string& folder,
   HEADWISE_ASSIGN(auto vocabulary, read_vocabulary(words));
   HEADWISE_TRY(check_vocabulary(config, vocabulary));
   HEADWISE_ASSIGN(const auto reader, CausalReader::open(folder, config));
-  auto token = reader.table("token", {"vocab_size", config.vocab_size});
-  auto position =
-      reader.table("position", {"max_positions", config.max_positions});
-  auto norm = reader.norm("norm");
-  auto unembedding = reader.unembedding();
-  HEADWISE_TRY(token);
-  HEADWISE_TRY(position);
-  HEADWISE_TRY(norm);
-  HEADWISE_TRY(unembedding);
+  HEADWISE_ASSIGN(auto token,
+                  reader.table("token", {"vocab_size", config.vocab_size}));
+  HEADWISE_ASSIGN(
+      auto position,
+      reader.table("position", {"max_positions", config.max_positions}));
+  HEADWISE_ASSIGN(auto norm, reader.norm("norm"));
+  HEADWISE_ASSIGN(auto unembedding, reader.unembedding());
   std::vector<CausalLayer> layers;
   for (std::size_t n = 0; n < config.num_layers; ++n) {
     HEADWISE_ASSIGN(auto layer, reader.layer(n));
@@ -263,10 +257,10 @@ Result<CausalParams> read_causal_params(const std::string& folder,
     layers.push_back(std::move(layer));
   }
   share_memory(layers);
-  return CausalParams{reader.config(),        std::move(vocabulary),
-                      *std::move(token),      *std::move(position),
-                      std::move(layers),      *std::move(norm),
-                      *std::move(unembedding)};
+  return CausalParams{reader.config(),       std::move(vocabulary),
+                      std::move(token),      std::move(position),
+                      std::move(layers),     std::move(norm),
+                      std::move(unembedding)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -110,12 +110,12 @@ class Backward {
     if (!wants_params_) {
       return ok();
     }
-    auto token = params_.token.backward(rows.tokens, d, {}, offsets_);
-    auto position = params_.position.backward(rows.positions, d, {}, offsets_);
-    HEADWISE_TRY(token);
-    HEADWISE_TRY(position);
-    put("token.weight", *std::move(token));
-    put("position.weight", *std::move(position));
+    HEADWISE_ASSIGN(auto token,
+                    params_.token.backward(rows.tokens, d, {}, offsets_));
+    HEADWISE_ASSIGN(auto position,
+                    params_.position.backward(rows.positions, d, {}, offsets_));
+    put("token.weight", std::move(token));
+    put("position.weight", std::move(position));
     return ok();
   }
 

@@ -105,12 +105,11 @@ Result<Tensor<float, Rank>> kept_rows(TensorView<const float, Rank> all,
 Result<Linear> with_rows(const Linear& linear,
                          const std::vector<std::size_t>& heads,
                          std::size_t size) {
-  auto weight = kept_rows(linear.weight(), heads, size);
-  auto bias = linear.has_bias() ? kept_rows(linear.bias(), heads, size)
-                                : Tensor<float, 1>();
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
-  return Linear::from_params(*std::move(weight), *std::move(bias));
+  HEADWISE_ASSIGN(auto weight, kept_rows(linear.weight(), heads, size));
+  HEADWISE_ASSIGN(auto bias, linear.has_bias()
+                                 ? kept_rows(linear.bias(), heads, size)
+                                 : Tensor<float, 1>());
+  return Linear::from_params(std::move(weight), std::move(bias));
 }
 
 // The columns of the kept heads, under this bias.
@@ -192,11 +191,9 @@ Result<HeadNormParams> norm_of(const HeadNormParams& norm, NormOver over,
                ? kept_rows(params.view(), heads, size)
                : params.clone();
   };
-  auto weight = kept(norm.weight);
-  auto bias = kept(norm.bias);
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
-  return HeadNormParams{*std::move(weight), *std::move(bias)};
+  HEADWISE_ASSIGN(auto weight, kept(norm.weight));
+  HEADWISE_ASSIGN(auto bias, kept(norm.bias));
+  return HeadNormParams{std::move(weight), std::move(bias)};
 }
 
 // The norms of the layer, if it has any and keeps a head.
@@ -282,15 +279,14 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
                          ErrorCode::unsupported);
     }
     HEADWISE_ASSIGN(auto bias, bias_without(layer, map, gone, constant));
-    auto w_q = with_rows(params.w_q, kept.query, *config.head_dim);
-    auto w_k = with_rows(params.w_k, kept.kv, *config.head_dim);
-    auto w_o = with_columns(*params.w_o, kept.query, *config.v_head_dim,
-                            std::move(bias));
-    HEADWISE_TRY(w_q);
-    HEADWISE_TRY(w_k);
-    HEADWISE_TRY(w_o);
+    HEADWISE_ASSIGN(auto w_q,
+                    with_rows(params.w_q, kept.query, *config.head_dim));
+    HEADWISE_ASSIGN(auto w_k, with_rows(params.w_k, kept.kv, *config.head_dim));
+    HEADWISE_ASSIGN(auto w_o,
+                    with_columns(*params.w_o, kept.query, *config.v_head_dim,
+                                 std::move(bias)));
     MultiHeadAttentionParams left{
-        *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
+        std::move(w_q), std::move(w_k), {}, std::move(w_o)};
     if (params.w_v) {
       HEADWISE_ASSIGN(left.w_v,
                       with_rows(*params.w_v, kept.kv, *config.v_head_dim));

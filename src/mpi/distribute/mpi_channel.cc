@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "distribute/error_bytes.h"

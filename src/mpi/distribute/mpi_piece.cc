@@ -1,9 +1,7 @@
 #include "distribute/mpi_piece.h"
 
 #include <array>
-#include <new>
 #include <string>
-#include <string_view>
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,7 +1,6 @@
 #include "headwise/onnx/arrays.h"
 
 #include <cmath>
-#include <limits>
 #include <new>
 #include <string>
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "base/check.h"
 #include "onnx/numbers.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "onnx/node_memory.h"

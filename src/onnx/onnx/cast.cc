@@ -1,7 +1,6 @@
 // Cast, CastLike: to another type of number.
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "onnx/node_memory.h"

@@ -6,7 +6,6 @@
 //   outputs  output (B, L, V), present (2, B, H, past + L, D)
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>

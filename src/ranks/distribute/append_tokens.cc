@@ -1,6 +1,5 @@
 #include "distribute/append_tokens.h"
 
-#include <algorithm>
 #include <string>
 
 #include "base/check.h"

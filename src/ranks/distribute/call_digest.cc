@@ -1,6 +1,5 @@
 #include "distribute/call_digest.h"
 
-#include <array>
 #include <bit>
 #include <utility>
 

@@ -119,13 +119,10 @@ class LayerStep {
 
   // The rank's tokens, as they are compared.
   Result<Projected> project(const ContextLayerInputs& tokens) const {
-    const auto query = flat_rows(tokens.query, own_rows());
-    const auto key = flat_rows(tokens.key, own_rows());
-    auto value = flat_rows(tokens.value, own_rows());
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(key);
-    HEADWISE_TRY(value);
-    const ContextLayerInputs rows = {*query, *key, *value};
+    HEADWISE_ASSIGN(const auto query, flat_rows(tokens.query, own_rows()));
+    HEADWISE_ASSIGN(const auto key, flat_rows(tokens.key, own_rows()));
+    HEADWISE_ASSIGN(auto value, flat_rows(tokens.value, own_rows()));
+    const ContextLayerInputs rows = {query, key, value};
     const TensorView<const std::int64_t, 2> positions(
         tokens_.positions.data() + own_rows().first, {1, own_rows().count});
     HEADWISE_ASSIGN(auto run,
@@ -137,7 +134,7 @@ class LayerStep {
     return Projected{
         std::move(normed ? run.normed_query : run.query),
         std::move(normed ? run.normed_key : run.key),
-        layer_.params()->w_v ? std::move(run.value) : std::move(*value)};
+        layer_.params()->w_v ? std::move(run.value) : std::move(value)};
   }
 
   // Those of all ranks.

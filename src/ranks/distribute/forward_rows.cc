@@ -1,7 +1,6 @@
 #include "distribute/forward_rows.h"
 
 #include <type_traits>
-#include <utility>
 
 #include "attention/call_part.h"
 #include "headwise/attention/forward.h"

@@ -1,7 +1,6 @@
 #include "distribute/gradient_rows.h"
 
 #include <type_traits>
-#include <utility>
 
 #include "attention/call_part.h"
 #include "headwise/attention/backward.h"

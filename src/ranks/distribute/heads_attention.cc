@@ -1,7 +1,5 @@
 #include "headwise/distribute/heads_attention.h"
 
-#include <utility>
-
 #include "attention/call_part.h"
 #include "distribute/checked_heads.h"
 #include "distribute/exchange_heads.h"

@@ -1,7 +1,6 @@
 #include "distribute/layer_parts.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -200,14 +199,12 @@ Result<LayerState> heads_of(const MultiHeadAttention& layer,
   config.vdim = config.value_proj ? config.vdim : kv_heads.count * Dv;
   HEADWISE_ASSIGN(auto kv_groups, HeadGroups::create(config.kv_group_sizes));
   const MultiHeadAttentionParams& from = *layer.params();
-  auto w_q = linear_rows(from.w_q, times(heads, D));
-  auto w_k = linear_rows(from.w_k, times(kv_heads, D));
-  auto w_v = optional_part(from.w_v, times(kv_heads, Dv), linear_rows);
-  HEADWISE_TRY(w_q);
-  HEADWISE_TRY(w_k);
-  HEADWISE_TRY(w_v);
-  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
-                                  *std::move(w_v)};
+  HEADWISE_ASSIGN(auto w_q, linear_rows(from.w_q, times(heads, D)));
+  HEADWISE_ASSIGN(auto w_k, linear_rows(from.w_k, times(kv_heads, D)));
+  HEADWISE_ASSIGN(auto w_v,
+                  optional_part(from.w_v, times(kv_heads, Dv), linear_rows));
+  MultiHeadAttentionParams params{std::move(w_q), std::move(w_k),
+                                  std::move(w_v)};
   HEADWISE_TRY(add_small_params(layer, heads, kv_heads, params));
   return state_of(std::move(config), std::move(kv_groups), std::move(params));
 }
@@ -216,18 +213,16 @@ Result<LayerColumns> columns_of_rank(const MultiHeadAttention& layer,
                                      const LayerRanges& ranges,
                                      std::size_t rank) {
   const MultiHeadAttentionParams& from = *layer.params();
-  auto w_q = columns_of(from.w_q, ranges.query[rank]);
-  auto w_k = columns_of(from.w_k, ranges.key[rank]);
-  auto w_v = optional_part(from.w_v, ranges.value[rank], columns_of);
-  auto w_o = optional_part(
-      from.w_o, times(ranges.heads[rank], *layer.config().v_head_dim),
-      columns_of);
-  HEADWISE_TRY(w_q);
-  HEADWISE_TRY(w_k);
-  HEADWISE_TRY(w_v);
-  HEADWISE_TRY(w_o);
-  return LayerColumns{*std::move(w_q), *std::move(w_k), *std::move(w_v),
-                      *std::move(w_o)};
+  HEADWISE_ASSIGN(auto w_q, columns_of(from.w_q, ranges.query[rank]));
+  HEADWISE_ASSIGN(auto w_k, columns_of(from.w_k, ranges.key[rank]));
+  HEADWISE_ASSIGN(auto w_v,
+                  optional_part(from.w_v, ranges.value[rank], columns_of));
+  HEADWISE_ASSIGN(auto w_o, optional_part(from.w_o,
+                                          times(ranges.heads[rank],
+                                                *layer.config().v_head_dim),
+                                          columns_of));
+  return LayerColumns{std::move(w_q), std::move(w_k), std::move(w_v),
+                      std::move(w_o)};
 }
 
 std::size_t param_count(const Linear& linear) { return linear.packed().size(); }

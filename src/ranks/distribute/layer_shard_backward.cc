@@ -1,6 +1,5 @@
 // The backward pass of a layer whose heads are divided.
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "distribute/feature_shares.h"
@@ -64,14 +63,11 @@ class ShardBackward {
     const auto none = [](TensorView<const float, 3> x) {
       return Tensor<float, 3>::create({x.extent(0), x.extent(1), 0});
     };
-    auto query = none(inputs.query);
-    auto key = none(inputs.key);
-    auto value = none(inputs.value);
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(key);
-    HEADWISE_TRY(value);
+    HEADWISE_ASSIGN(auto query, none(inputs.query));
+    HEADWISE_ASSIGN(auto key, none(inputs.key));
+    HEADWISE_ASSIGN(auto value, none(inputs.value));
     HeadsBackward back;
-    back.normed = {*std::move(query), *std::move(key), *std::move(value)};
+    back.normed = {std::move(query), std::move(key), std::move(value)};
     return back;
   }
 

@@ -1,7 +1,6 @@
 #include "distribute/param_gradients.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <utility>

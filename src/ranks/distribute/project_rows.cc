@@ -25,12 +25,11 @@ Result<ContextLayerRun> project_rows(const MultiHeadAttention& layer,
                                      const Executor& executor) {
   const MultiHeadAttentionParams& params = *layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
-  auto query = params.w_q.forward(rows.query, "query", executor);
-  auto key = params.w_k.forward(rows.key, "key", executor);
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
+  HEADWISE_ASSIGN(auto query,
+                  params.w_q.forward(rows.query, "query", executor));
+  HEADWISE_ASSIGN(auto key, params.w_k.forward(rows.key, "key", executor));
   ContextLayerRun run{
-      .result = {}, .query = *std::move(query), .key = *std::move(key)};
+      .result = {}, .query = std::move(query), .key = std::move(key)};
   if (params.w_v) {
     HEADWISE_ASSIGN(run.value,
                     params.w_v->forward(rows.value, "value", executor));

@@ -168,20 +168,17 @@ Result<Tensor<T, 4>> own_step(const DecodePlan& plan,
                               const RankBatch<T>& batch,
                               const DecodeTensors<T>& of,
                               Workspace& workspace) {
-  const auto query = batch.gathered(of.query);
-  const auto key = batch.gathered(of.key);
-  const auto value = of.has_value() ? batch.gathered(of.value)
-                                    : Result<Tensor<T, 4>>(Tensor<T, 4>());
-  auto output = batch.make(of.output.extents());
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  HEADWISE_TRY(output);
+  HEADWISE_ASSIGN(const auto query, batch.gathered(of.query));
+  HEADWISE_ASSIGN(const auto key, batch.gathered(of.key));
+  HEADWISE_ASSIGN(const auto value, of.has_value()
+                                        ? batch.gathered(of.value)
+                                        : Result<Tensor<T, 4>>(Tensor<T, 4>()));
+  HEADWISE_ASSIGN(auto output, batch.make(of.output.extents()));
   if (batch.count() != 0) {
     const auto values =
-        of.has_value() ? value->view() : TensorView<const T, 4>();
-    HEADWISE_TRY(plan.run(ids, query->view(), key->view(), values,
-                          AttentionOutputsOf<T>{.output = *output}, workspace,
+        of.has_value() ? value.view() : TensorView<const T, 4>();
+    HEADWISE_TRY(plan.run(ids, query.view(), key.view(), values,
+                          AttentionOutputsOf<T>{.output = output}, workspace,
                           batch.offsets()));
   }
   return output;

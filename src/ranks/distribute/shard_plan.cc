@@ -1,7 +1,6 @@
 #include "headwise/distribute/shard_plan.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
