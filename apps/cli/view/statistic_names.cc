@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "operation/option_errors.h"
 
 namespace headwise::cli {

@@ -71,6 +71,7 @@
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -211,10 +212,7 @@ struct MultiHeadAttentionResult {
 };
 
 namespace detail {
-struct SavedLayer;
-struct DeleteSavedLayer {
-  void operator()(SavedLayer* saved) const;
-};
+struct HEADWISE_HIDDEN SavedLayer;
 }  // namespace detail
 
 // What a forward pass in training keeps for its backward pass. It can be used
@@ -231,7 +229,7 @@ class MultiHeadAttentionSavedOf {
 
   MultiHeadAttentionResult<3, T> result_;
   // Null after the backward pass.
-  std::unique_ptr<detail::SavedLayer, detail::DeleteSavedLayer> state_;
+  Hidden<detail::SavedLayer> state_;
 };
 using MultiHeadAttentionSaved = MultiHeadAttentionSavedOf<float>;
 
@@ -426,25 +424,21 @@ class MultiHeadAttention {
   const std::optional<MultiHeadAttentionParams>& params() const;
 
  private:
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
+  struct HEADWISE_HIDDEN State;
 
-  explicit MultiHeadAttention(std::unique_ptr<State, Delete> state)
-      : state_(std::move(state)) {}
+  explicit MultiHeadAttention(Hidden<State> state) : state_(std::move(state)) {}
 
   template <class T>
-  Result<MultiHeadAttentionSavedOf<T>> save(
+  HEADWISE_HIDDEN Result<MultiHeadAttentionSavedOf<T>> save(
       TensorView<const T, 3> query, TensorView<const T, 3> key,
       TensorView<const T, 3> value, const AttentionOptions& options,
       const LayerOptions& layer_options) const;
   template <class T>
-  Result<MultiHeadAttentionGradientsOf<T>> differentiate(
+  HEADWISE_HIDDEN Result<MultiHeadAttentionGradientsOf<T>> differentiate(
       MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,
       TensorView<const float, 4> d_attn_weights, ParamTerms* terms) const;
 
-  std::unique_ptr<State, Delete> state_;
+  Hidden<State> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -71,14 +71,6 @@ struct detail::SavedLayer {
   std::uint64_t params_id;
 };
 
-void detail::DeleteSavedLayer::operator()(SavedLayer* saved) const {
-  delete saved;
-}
-
-void MultiHeadAttention::Delete::operator()(State* state) const {
-  delete state;
-}
-
 // ---- How a layer is made. ----
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
@@ -92,8 +84,7 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
     HEADWISE_TRY(params);
     set_params(*layer, *std::move(params));
   }
-  return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{*std::move(layer)}));
+  return MultiHeadAttention(std::make_unique<State>(State{*std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -117,8 +108,7 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
       new_layer(config_of(params, std::move(heads), *v_head_dim), Seed{});
   HEADWISE_TRY(layer);
   set_params(*layer, std::move(params));
-  return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{*std::move(layer)}));
+  return MultiHeadAttention(std::make_unique<State>(State{*std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -310,8 +300,8 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
   HEADWISE_TRY(result);
   MultiHeadAttentionSavedOf<T> saved;
   saved.result_ = *std::move(result);
-  saved.state_.reset(new detail::SavedLayer{*std::move(inputs), *std::move(run),
-                                            state_->params_id});
+  saved.state_ = std::make_unique<detail::SavedLayer>(detail::SavedLayer{
+      *std::move(inputs), *std::move(run), state_->params_id});
   return saved;
 }
 

@@ -1,4 +1,4 @@
-#include "headwise/run/large_pages.h"
+#include "headwise/run/workspace.h"
 
 #include <cstdint>
 

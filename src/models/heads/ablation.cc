@@ -13,7 +13,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/models/text_model.h"
 #include "models/bert_rows.h"
 #include "run/shared_progress.h"
 
@@ -27,15 +27,15 @@ constexpr std::array<std::string_view, 3> kMethodNames = {"zero", "mean",
 // ---- Sets that begin with the same heads share a branch. ----
 
 // Heads of one layer: their places in it.
-using LayerHeads = std::pair<std::size_t, std::vector<std::size_t>>;
+using HeadsOfLayer = std::pair<std::size_t, std::vector<std::size_t>>;
 
 struct Branch {
-  std::optional<std::size_t> set{};                        // that ends here
-  std::map<LayerHeads, std::unique_ptr<Branch>> longer{};  // in later layers
+  std::optional<std::size_t> set{};                          // that ends here
+  std::map<HeadsOfLayer, std::unique_ptr<Branch>> longer{};  // in later layers
 };
 
 // Its heads by layer.
-Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
+Result<std::vector<HeadsOfLayer>> by_layer(const HeadsLeft& left, HeadSet set) {
   if (set.empty()) {
     return value_error(kAblation, "heads", "empty", "at least 1 head");
   }
@@ -46,7 +46,7 @@ Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
                               std::to_string(twice->head) + " twice",
                           "each head once");
   }
-  std::vector<LayerHeads> layers;
+  std::vector<HeadsOfLayer> layers;
   for (const HeadId& id : set) {
     const auto place = place_of_head(kAblation, "heads", id, left);
     HEADWISE_TRY(place);
@@ -69,7 +69,7 @@ Result<Branch> tree_of(const HookedModel& model,
     const auto layers = by_layer(left, sets[n]);
     HEADWISE_TRY(layers);
     Branch* branch = &root;
-    for (const LayerHeads& heads : *layers) {
+    for (const HeadsOfLayer& heads : *layers) {
       auto& longer = branch->longer[heads];
       if (!longer) {
         longer = std::make_unique<Branch>();
@@ -174,7 +174,7 @@ class BatchRun {
   };
 
   Result<Pass> passed(const Branch& branch, std::optional<LayerEntry> from,
-                      const LayerHeads& ablated) {
+                      const HeadsOfLayer& ablated) {
     Pass pass;
     for (const auto& [heads, longer] : branch.longer) {
       pass.entries.try_emplace(heads.first);

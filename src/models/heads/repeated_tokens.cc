@@ -1,4 +1,4 @@
-#include "headwise/heads/repeated_tokens.h"
+#include "headwise/heads/find_heads.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/heads/special_tokens.h"
+#include "headwise/models/wordpiece.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -340,8 +340,7 @@ Result<BertEncoder> BertEncoder::read(const std::string& folder,
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
     auto params = read_bert_params(folder, config, access);
     HEADWISE_TRY(params);
-    return BertEncoder(
-        std::unique_ptr<State, Delete>(new State{*std::move(params)}));
+    return BertEncoder(std::make_unique<State>(State{*std::move(params)}));
   });
 }
 

@@ -278,8 +278,6 @@ struct BertSaved::State {
   }
 };
 
-void BertSaved::Delete::operator()(State* state) const { delete state; }
-
 Result<BertSaved> BertEncoder::forward_for_backward(
     const RaggedTokens& ids, const BertOptions& options) const {
   return catching_out_of_memory([&]() -> Result<BertSaved> {
@@ -290,7 +288,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     HEADWISE_TRY(check_bert_options(options, params.layers.size()));
     HEADWISE_TRY(check_call(params, ids, options));
     BertSaved saved;
-    saved.state_.reset(new BertSaved::State{
+    saved.state_ = std::make_unique<BertSaved::State>(BertSaved::State{
         ids,
         offsets_of(ids),
         options.executor ? options.executor : &Executor::default_executor(),

@@ -42,8 +42,6 @@ struct CausalSaved::State {
   }
 };
 
-void CausalSaved::Delete::operator()(State* state) const { delete state; }
-
 namespace {
 
 // Options that a forward pass of training does not take.
@@ -172,7 +170,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
   auto rows = causal_rows(ids);
   HEADWISE_TRY(rows);
   CausalSaved saved;
-  saved.state_.reset(new CausalSaved::State{
+  saved.state_ = std::make_unique<CausalSaved::State>(CausalSaved::State{
       *std::move(rows),
       offsets_of(ids),
       options.executor ? options.executor : &Executor::default_executor(),

@@ -1,5 +1,3 @@
-#include "headwise/distribute/context_backward.h"
-
 #include <utility>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "distribute/own_shards.h"
 #include "distribute/query_rows.h"
 #include "distribute/row_gradients.h"
+#include "headwise/distribute/context_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

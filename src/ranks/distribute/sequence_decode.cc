@@ -1,4 +1,4 @@
-#include "headwise/distribute/sequence_decode.h"
+#include "headwise/distribute/context_cache.h"
 
 #include <algorithm>
 #include <numeric>

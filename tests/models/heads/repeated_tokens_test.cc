@@ -1,4 +1,4 @@
-#include "headwise/heads/repeated_tokens.h"
+#include "headwise/heads/find_heads.h"
 
 #include <gtest/gtest.h>
 

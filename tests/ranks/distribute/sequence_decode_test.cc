@@ -1,5 +1,5 @@
 // Decoding by ranks that have whole sequences: the bits of one cache.
-#include "headwise/distribute/sequence_decode.h"
+#include "headwise/distribute/context_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // The words and formulas of steps. That explain shows them for every job is
 // held in tests/apps/explain_job_test.cc.
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -28,7 +28,6 @@
 #include "headwise/models/bert_encoder.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // By the names that BertEncoder::attention_params() uses.
@@ -43,4 +42,3 @@ struct FullSizeAttention {
 Result<FullSizeAttention> full_size_attention(const BertEncoder& pruned);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

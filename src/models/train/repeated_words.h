@@ -17,11 +17,10 @@
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/wordpiece.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kRepeatedWords = 64;
@@ -37,4 +36,3 @@ Result<RaggedTokens> repeated_texts(Seed seed, std::uint64_t first,
                                     std::size_t count);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

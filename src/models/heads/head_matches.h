@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "headwise/base/tensor_view.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // For each head of a model, heads of the other by their index.
@@ -37,4 +36,3 @@ HeadMatches match_heads(TensorView<const double, 2> similarity,
                         std::span<const HeadId> a, std::span<const HeadId> b);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

@@ -23,7 +23,6 @@
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // What the heads of a layer compare; Hq is a multiple of Hkv. A layer whose
@@ -47,4 +46,3 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
                                        const Executor* executor = nullptr);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

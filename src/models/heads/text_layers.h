@@ -14,13 +14,12 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/heads/find_heads.h"
 #include "headwise/models/text_model.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // One text of L tokens in one layer. The views are valid during the call.
@@ -32,12 +31,6 @@ struct TextLayer {
   const Executor& executor;          // use it for any work on the views
 };
 using SeeTextLayer = FunctionRef<Status(const TextLayer&)>;
-
-struct TextsPass {
-  std::span<const std::size_t> layers{};  // ascending; empty: all
-  Progress progress{};                    // counts texts with tokens
-  const Executor* executor = nullptr;     // null: Executor::default_executor()
-};
 
 // Calls `see` for each text and each layer that has heads; texts without tokens
 // are left out. Calls for different texts may run at the same time; those for
@@ -53,4 +46,3 @@ Result<Tensor<bool, 1>> separators_in(const TextModel& model,
                                       std::span<const TokenId> ids);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

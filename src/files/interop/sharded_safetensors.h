@@ -39,7 +39,6 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 class ShardedSafetensors {
@@ -70,4 +69,3 @@ Result<ShardedSafetensors> open_sharded_safetensors(
     const std::string& index, FileAccess access = FileAccess::read);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

@@ -20,7 +20,6 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // The column of each row; none for n - m of the rows, if n > m.
@@ -28,4 +27,3 @@ std::vector<std::optional<std::size_t>> best_assignment(
     TensorView<const double, 2> gains);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

@@ -11,7 +11,6 @@
 #include "headwise/base/result.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 struct ModelHeads {
@@ -41,4 +40,3 @@ struct ModelHeads {
 ModelHeads read_model_heads(const std::string& file);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

@@ -35,7 +35,6 @@
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 struct CorrectOptions {
@@ -49,4 +48,3 @@ Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
                        const CorrectOptions& options = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

@@ -1,4 +1,4 @@
-#include "headwise/heads/special_tokens.h"
+#include "headwise/models/wordpiece.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -31,7 +31,6 @@
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kMostOffset = 32;
@@ -54,4 +53,3 @@ Result<std::vector<OffsetProfile>> offset_profiles(
 std::vector<double> positional_scores(std::span<const OffsetProfile> texts);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop

@@ -1,6 +1,6 @@
-#include "headwise/heads/special_tokens.h"
-
 #include <gtest/gtest.h>
+
+#include "headwise/models/wordpiece.h"
 
 namespace headwise {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "headwise/version.h"
 
-#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // 1, 2 or 5 times a power of ten, so that an axis of this length (above 0) has
@@ -11,4 +10,3 @@ namespace headwise::inline HEADWISE_ABI {
 double axis_step(double length);
 
 }  // namespace headwise::inline HEADWISE_ABI
-#pragma GCC visibility pop
