@@ -10,6 +10,7 @@
 
 #include "heads/offset_profile.h"
 #include "heads/stub_model.h"
+#include "heads/text_layers.h"
 #include "headwise/attention/statistics.h"
 
 namespace headwise::testing_support {
