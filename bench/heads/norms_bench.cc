@@ -32,7 +32,6 @@
 #include "headwise/attention/statistics.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/projected_heads.h"
-#include "headwise/heads/value_norms.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/gelu.h"
 #include "headwise/steps/layer_norm.h"

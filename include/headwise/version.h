@@ -19,6 +19,9 @@
 // pragmas. g++ needs this as well on a function template that a source file
 // defines.
 #define HEADWISE_EXPORT [[gnu::visibility("default")]]
+// On what such a header declares for a source file alone: a class, or a private
+// function.
+#define HEADWISE_HIDDEN [[gnu::visibility("hidden")]]
 
 // What one component of the library calls in another, by private headers.
 namespace headwise::internal::inline HEADWISE_ABI {}

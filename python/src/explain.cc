@@ -12,7 +12,6 @@
 #include "error.h"
 #include "float_tensor.h"
 #include "headwise/attention/stepwise.h"
-#include "headwise/inspect/step_table.h"
 #include "headwise/inspect/trace.h"
 #include "layer_call.h"
 #include "layer_object.h"

@@ -14,7 +14,7 @@
 #include "explain/examples.h"
 #include "explain/step_words.h"
 #include "explain_jobs.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
 #include "support/errors.h"
 
 namespace headwise::cli {

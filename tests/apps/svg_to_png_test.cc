@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/inspect/heads_grid_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "support/errors.h"
 #include "support/png_pixels.h"
 

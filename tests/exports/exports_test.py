@@ -147,7 +147,8 @@ def declared_functions(text):
             declaration = " ".join(chunk.split())
             chunk = ""
             if re.match(
-                r"(template <.*> )?(using|friend|extern template|static_assert)\b",
+                r"(template <.*> )?"
+                r"(using|friend|extern template|static_assert|HEADWISE_HIDDEN)\b",
                 declaration,
             ):
                 continue

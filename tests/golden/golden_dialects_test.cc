@@ -16,7 +16,6 @@
 #include "golden/onnx_call.h"
 #include "golden/torch_axes.h"
 #include "headwise/attention/forward.h"
-#include "headwise/interop/dialect_mask.h"
 #include "headwise/interop/dialects.h"
 #include "headwise/interop/load_attention.h"
 #include "headwise/interop/npy.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headwise/kernels/peak.h"
-#include "headwise/run/large_pages.h"
+#include "headwise/run/workspace.h"
 
 namespace headwise::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dialect_words.h"
-#include "headwise/interop/mask_lint.h"
+#include "headwise/interop/dialect_diff.h"
 #include "operation/dialect_flags.h"
 #include "operation/option_errors.h"
 #include "shell/add_command.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headwise/interop/row_parts.h"
+#include "headwise/interop/journal.h"
 
 namespace headwise::cli {
 

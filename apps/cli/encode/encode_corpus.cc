@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "deal_sentences.h"
-#include "headwise/distribute/share_text.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/interop/journal.h"
-#include "headwise/interop/row_parts.h"
 #include "headwise/interop/sha256.h"
-#include "headwise/models/model_digest.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/version.h"
 #include "shell/file_place.h"
 #include "shell/json.h"

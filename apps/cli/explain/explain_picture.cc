@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "headwise/inspect/heads_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "shell/outcome.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"

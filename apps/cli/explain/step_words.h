@@ -5,7 +5,7 @@
 #include <string>
 
 #include "explain_job.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
 
 namespace headwise::cli {
 

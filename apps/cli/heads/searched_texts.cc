@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "headwise/heads/repeated_tokens.h"
+#include "headwise/heads/find_heads.h"
 #include "headwise/train/labelled_text.h"
 #include "operation/models/model_texts.h"
 #include "shell/error_of_option.h"

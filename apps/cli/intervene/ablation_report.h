@@ -8,7 +8,7 @@
 
 #include "effect_measure.h"
 #include "headwise/heads/ablation.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 
 namespace headwise::cli {
 

@@ -10,7 +10,6 @@
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/patching.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/interop/utf8.h"
 #include "hooked_input.h"
 #include "intervention_flags.h"
 #include "operation/models/unknown_tokens.h"

@@ -12,7 +12,7 @@
 
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
-#include "headwise/interop/npy_file.h"
+#include "headwise/interop/npy.h"
 #include "headwise/interop/safetensors.h"
 
 namespace headwise::cli {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
-#include "headwise/distribute/key_band.h"
+#include "headwise/distribute/shard_plan.h"
 #include "headwise/steps/mask.h"
 
 namespace headwise::cli {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "headwise/inspect/head_scores_svg.h"
-#include "headwise/prune/importance_file.h"
+#include "headwise/inspect/pictures.h"
+#include "headwise/prune/importance.h"
 #include "headwise/prune/sentence_importance.h"
 #include "importance_text.h"
 #include "shell/add_command.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "headwise/models/causal_model.h"
-#include "headwise/models/model_digest.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/pruned_accuracy.h"
-#include "headwise/prune/pruned_model.h"
+#include "headwise/prune/remove_heads.h"
 #include "prune_causal.h"
 #include "prune_count.h"
 #include "prune_curve.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headwise/prune/importance_file.h"
+#include "headwise/prune/importance.h"
 
 namespace headwise::cli {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "headwise/inspect/accuracy_curve_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "shell/aligned_columns.h"
 #include "shell/json.h"
 #include "shell/models/label_text.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/prune/accuracy_curve.h"
+#include "headwise/prune/pruned_accuracy.h"
 #include "prune_job.h"
 
 namespace headwise::cli {

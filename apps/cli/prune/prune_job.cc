@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "headwise/models/model_digest.h"
+#include "headwise/models/sentence_encoder.h"
 #include "shell/error_of_option.h"
 #include "shell/json.h"
 #include "shell/models/head_list.h"

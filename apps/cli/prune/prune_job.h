@@ -6,7 +6,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/journal.h"
-#include "headwise/prune/importance_file.h"
+#include "headwise/prune/importance.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"

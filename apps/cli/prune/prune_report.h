@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/train/accuracy.h"
+#include "headwise/train/sentence_classifier.h"
 #include "pruned_times.h"
 
 namespace headwise::cli {

@@ -4,9 +4,7 @@
 #include <vector>
 
 #include "headwise/distribute/context_attention.h"
-#include "headwise/distribute/context_backward.h"
 #include "headwise/distribute/heads_attention.h"
-#include "headwise/distribute/heads_backward.h"
 #include "operation/number_type.h"
 #include "operation_gradients.h"
 #include "own_rows.h"

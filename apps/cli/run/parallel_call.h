@@ -7,7 +7,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
-#include "headwise/distribute/key_band.h"
+#include "headwise/distribute/shard_plan.h"
 #include "headwise/steps/rotate_heads.h"
 #include "operands.h"
 #include "run_call.h"

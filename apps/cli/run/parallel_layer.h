@@ -5,7 +5,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
-#include "headwise/distribute/key_band.h"
+#include "headwise/distribute/shard_plan.h"
 #include "headwise/module/multi_head_attention.h"
 #include "run_call.h"
 #include "run_flags.h"

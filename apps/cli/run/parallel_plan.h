@@ -5,7 +5,6 @@
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/distribute/context_attention.h"
-#include "headwise/distribute/key_band.h"
 #include "headwise/distribute/shard_plan.h"
 #include "run_flags.h"
 

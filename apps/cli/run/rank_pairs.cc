@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "headwise/distribute/mean_of_heads.h"
+#include "headwise/distribute/heads_attention.h"
 #include "rank_results.h"
 #include "rank_rows.h"
 #include "shell/ranks/rank_job.h"

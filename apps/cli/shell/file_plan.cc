@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "headwise/interop/model_file_names.h"
 #include "headwise/interop/paths.h"
 #include "output.h"
 #include "say.h"

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "headwise/interop/utf8.h"
+#include "headwise/interop/file_subject.h"
 #include "outcome.h"
 
 namespace headwise::cli {

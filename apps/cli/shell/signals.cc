@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "headwise/interop/signal_handlers.h"
+#include "headwise/interop/atomic_file.h"
 #include "headwise/words/translation.h"
 #include "language.h"
 #include "outcome.h"

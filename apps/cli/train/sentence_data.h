@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/train/accuracy.h"
 #include "headwise/train/labelled_text.h"
+#include "headwise/train/sentence_classifier.h"
 #include "train_flags.h"
 
 namespace headwise::cli {

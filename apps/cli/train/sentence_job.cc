@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headwise/interop/sha256.h"
-#include "headwise/models/model_digest.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/models/write_model.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/sentence_classifier.h"

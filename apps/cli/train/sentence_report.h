@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "headwise/base/arithmetic.h"
-#include "headwise/train/accuracy.h"
 #include "headwise/train/classifier_run.h"
+#include "headwise/train/sentence_classifier.h"
 #include "sentence_data.h"
 #include "train_flags.h"
 

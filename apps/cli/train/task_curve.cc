@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "headwise/inspect/loss_curve_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headwise/train/task.h"
+#include "headwise/train/task_run.h"
 #include "shell/say.h"
 
 namespace headwise::cli {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "headwise/models/heads_left.h"
+#include "headwise/models/text_model.h"
 #include "shell/models/head_list.h"
 #include "shell/outcome.h"
 #include "shell/say.h"

@@ -9,7 +9,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/models/text_model.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 
 namespace headwise::cli {
 

@@ -1,8 +1,8 @@
 #include "attribution.h"
 
 #include "gradient_target.h"
-#include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"
+#include "headwise/heads/rollout.h"
 #include "statistic_names.h"
 #include "through_layers.h"
 

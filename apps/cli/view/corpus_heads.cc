@@ -8,7 +8,7 @@
 #include "headwise/attention/statistics.h"
 #include "headwise/base/tensor.h"
 #include "headwise/heads/projected_heads.h"
-#include "headwise/heads/special_tokens.h"
+#include "headwise/models/wordpiece.h"
 #include "kept_heads.h"
 #include "viewed_heads.h"
 

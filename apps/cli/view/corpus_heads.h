@@ -10,7 +10,7 @@
 #include "headwise/attention/statistics.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/statistics_sums.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"

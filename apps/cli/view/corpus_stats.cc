@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "corpus_heads.h"
-#include "headwise/distribute/share_text.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
-#include "headwise/models/model_digest.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/labelled_text.h"
 #include "headwise/version.h"

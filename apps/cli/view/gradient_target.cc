@@ -6,9 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "headwise/heads/embedding_target.h"
-#include "headwise/heads/token_target.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/heads/attribution_target.h"
+#include "headwise/models/wordpiece.h"
 #include "operation/option_errors.h"
 #include "shell/models/label_text.h"
 #include "shell/models/read_model.h"

@@ -7,8 +7,8 @@
 
 #include "copy_of.h"
 #include "gradient_target.h"
-#include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"
+#include "headwise/heads/rollout.h"
 #include "shell/progress_bar.h"
 #include "through_layers.h"
 

@@ -1,6 +1,6 @@
 #include "statistic_names.h"
 
-#include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "headwise/words/translation.h"
 #include "operation/option_errors.h"
 

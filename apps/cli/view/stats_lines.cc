@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "operation/models/any_heads.h"
 #include "operation/option_errors.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "shell/fold_table.h"
 #include "shell/json.h"
 #include "shell/models/label_text.h"

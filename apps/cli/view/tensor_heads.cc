@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/heads/special_tokens.h"
 #include "headwise/interop/file_subject.h"
+#include "headwise/models/wordpiece.h"
 #include "headwise/train/labelled_text.h"
 #include "operation/read_tensor.h"
 #include "shell/outcome.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/heads/text_statistics.h"
+#include "headwise/heads/find_heads.h"
 #include "operation/models/unknown_tokens.h"
 #include "shell/outcome.h"
 #include "stats_lines.h"

@@ -9,7 +9,6 @@
 
 #include "copy_of.h"
 #include "headwise/attention/forward.h"
-#include "headwise/heads/attention_flow.h"
 #include "headwise/heads/rollout.h"
 #include "shell/outcome.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "operation/option_errors.h"
 #include "shell/error_of_option.h"
 #include "shell/outcome.h"

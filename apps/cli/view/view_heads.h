@@ -10,7 +10,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/view_page.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 #include "page_attribution.h"
 #include "viewed_heads.h"
 

@@ -6,8 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "headwise/inspect/heads_grid_svg.h"
-#include "headwise/inspect/heads_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "shell/say.h"
 #include "statistic_names.h"
 

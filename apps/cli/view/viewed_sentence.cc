@@ -9,9 +9,9 @@
 
 #include "ablated_gates.h"
 #include "headwise/heads/text_view.h"
-#include "headwise/interop/utf8.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/models/text_model.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
 #include "operation/models/text_file.h"
 #include "operation/models/token_limit.h"

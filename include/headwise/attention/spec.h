@@ -14,7 +14,7 @@
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/run/device.h"
+#include "headwise/run/device_buffer.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/added_keys.h"

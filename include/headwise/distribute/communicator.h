@@ -164,26 +164,27 @@ class Communicator {
   virtual SignsOfLife signs_of(std::size_t other) = 0;
   virtual Status work_visibly(FunctionRef<Status()> work) = 0;
 
-  struct State;
-  Status check_rank(std::string_view operation, std::string_view argument,
-                    std::size_t rank) const;
-  Result<Transfer> start(Result<std::unique_ptr<Pending>> pending,
-                         std::size_t other);
-  Status wait(Pending& pending, std::size_t other);
-  Status send_text(std::string_view text, std::size_t to);
-  Result<std::string> receive_text(std::size_t from);
+  struct HEADWISE_HIDDEN State;
+  HEADWISE_HIDDEN Status check_rank(std::string_view operation,
+                                    std::string_view argument,
+                                    std::size_t rank) const;
+  HEADWISE_HIDDEN Result<Transfer> start(
+      Result<std::unique_ptr<Pending>> pending, std::size_t other);
+  HEADWISE_HIDDEN Status wait(Pending& pending, std::size_t other);
+  HEADWISE_HIDDEN Status send_text(std::string_view text, std::size_t to);
+  HEADWISE_HIDDEN Result<std::string> receive_text(std::size_t from);
   // Rank 0 joins the texts of all ranks into one, which every rank gets.
-  Result<std::string> decide(
+  HEADWISE_HIDDEN Result<std::string> decide(
       std::string_view own,
       FunctionRef<std::string(std::span<const std::string>)> decision);
   // The status that was decided; an error ends the group.
-  Status conclude(const Result<std::string>& decided);
+  HEADWISE_HIDDEN Status conclude(const Result<std::string>& decided);
   // Ends the group, if it has not ended, with what the others are told.
-  void end(const Error& own, const Error& told) noexcept;
-  Error fail(const Error& error) noexcept;
+  HEADWISE_HIDDEN void end(const Error& own, const Error& told) noexcept;
+  HEADWISE_HIDDEN Error fail(const Error& error) noexcept;
   // Returns the result of `work`. If it fails while a transfer may still be on
   // its way, the group ends, because the caller may free the transfer's bytes.
-  Status together(FunctionRef<Status()> work);
+  HEADWISE_HIDDEN Status together(FunctionRef<Status()> work);
 
   std::size_t rank_;
   std::size_t ranks_;
@@ -191,6 +192,14 @@ class Communicator {
   std::chrono::milliseconds deadline_ = kDefaultDeadline;
   std::unique_ptr<State> state_;
 };
+
+// Gives every rank a text that one rank has.
+//
+// Errors: rank_failure; out_of_memory.
+
+// All ranks call it; `text` is that of rank `from`, the others' is not read.
+Result<std::string> share_text(Communicator& group, std::string text,
+                               std::size_t from);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -21,7 +21,7 @@
 // Errors of a call, on every rank: those of MultiHeadAttention;
 // invalid_argument for a group of another size, or ranks that were given
 // different calls; unsupported for the mean of attention weights
-// (distribute/mean_of_heads.h), caches, and in training for a bias that heads
+// (mean_of_heads()), caches, and in training for a bias that heads
 // share; rank_failure. After an error the group cannot be used.
 //
 // Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3 (heads divided; w_o
@@ -39,6 +39,7 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/distribute/communicator.h"
@@ -49,10 +50,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 namespace detail {
-struct SavedShard;
-struct DeleteSavedShard {
-  void operator()(SavedShard* saved) const;
-};
+struct HEADWISE_HIDDEN SavedShard;
 }  // namespace detail
 
 // What a rank's forward pass keeps for its backward pass, once.
@@ -67,7 +65,7 @@ class LayerShardSavedOf {
 
   MultiHeadAttentionResult<3, T> result_;
   // Null after the backward pass.
-  std::unique_ptr<detail::SavedShard, detail::DeleteSavedShard> state_;
+  Hidden<detail::SavedShard> state_;
 };
 using LayerShardSaved = LayerShardSavedOf<float>;
 
@@ -75,7 +73,7 @@ struct LayerShardOptions {
   bool training = false;  // keep what backward() needs
 };
 
-struct LayerShardState;
+struct HEADWISE_HIDDEN LayerShardState;
 
 class LayerShard {
  public:
@@ -87,9 +85,6 @@ class LayerShard {
   static Result<LayerShard> create(const MultiHeadAttention& layer,
                                    std::size_t ranks, std::size_t rank,
                                    const LayerShardOptions& options = {});
-  LayerShard(LayerShard&&) noexcept;
-  LayerShard& operator=(LayerShard&&) noexcept;
-  ~LayerShard();
 
   // Of the whole layer.
   const MultiHeadAttentionConfig& config() const;
@@ -142,9 +137,10 @@ class LayerShard {
       Communicator& group, MultiHeadAttentionParamGradients own) const;
 
  private:
-  explicit LayerShard(std::unique_ptr<LayerShardState> state);
+  explicit LayerShard(Hidden<LayerShardState> state)
+      : state_(std::move(state)) {}
 
-  std::unique_ptr<LayerShardState> state_;
+  Hidden<LayerShardState> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -38,7 +38,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/mean_interval.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/tokens.h"

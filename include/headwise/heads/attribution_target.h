@@ -1,6 +1,6 @@
 // A number F that a model gives for a text, which attributions divide among the
-// heads and tokens: of an embedding (heads/embedding_target.h) or of the next
-// token (heads/token_target.h).
+// heads and tokens: of an embedding (EmbeddingTarget) or of the next token
+// (TokenTarget).
 //
 // Example:
 //   auto target = TokenTarget::create(model, ids).value();
@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "headwise/attention/spec.h"
@@ -19,7 +21,10 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/heads/gradient_attention.h"
+#include "headwise/models/causal_model.h"
+#include "headwise/models/label_probe.h"
 #include "headwise/models/model_hooks.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
 #include "headwise/run/executor.h"
@@ -85,6 +90,130 @@ class AttributionTarget {
   virtual Status see_inputs(const std::vector<TokenId>& text,
                             const BeforeLayer& see,
                             const Executor& executor) const = 0;
+};
+
+// What attributions divide in a sentence encoder: a linear function of the
+// text's embedding,
+//
+//   label   F = weight[label] . e + bias[label]   the logit of the classifier
+//   length  F = y . y_0 / |y_0|                   of a model without labels
+//
+// e is the embedding as the classifier sees it; y is the embedding before it is
+// divided by its length, if the model does that, and y_0 what y is with all
+// heads. y_0 does not change with the gates of heads. (Divided by its length,
+// an embedding is as long as any other, and its length has no gradient.)
+//
+// Example:
+//   auto target = EmbeddingTarget::length(encoder, ids).value();
+//   target.value(ids, {}).value();  // |y_0|
+//   auto parts = integrated_gates(target.gated(ids), 0).value();
+
+// The encoder, read for training, must outlive it.
+class EmbeddingTarget final : public AttributionTarget {
+ public:
+  // Default: the label predicted for the text. Errors: also out_of_range for
+  // a label that the probe does not have.
+  static Result<EmbeddingTarget> label(
+      const SentenceEncoder& encoder, const LabelProbe& probe,
+      const std::vector<TokenId>& text, std::optional<std::size_t> label = {},
+      const Executor& executor = Executor::default_executor());
+  static Result<EmbeddingTarget> length(
+      const SentenceEncoder& encoder, const std::vector<TokenId>& text,
+      const Executor& executor = Executor::default_executor());
+
+  // Of the probe; not given: the length.
+  const std::optional<std::size_t>& label_number() const { return label_; }
+
+  std::vector<std::vector<std::size_t>> heads() const override;
+  Result<double> value(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const Executor& executor = Executor::default_executor()) const override;
+  Result<std::vector<Tensor<float, 2>>> differentiate(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const ModelHooks& hooks = {},
+      const Executor& executor = Executor::default_executor()) const override;
+
+ private:
+  EmbeddingTarget(const SentenceEncoder& encoder, std::vector<float> direction,
+                  double bias, std::optional<std::size_t> label)
+      : encoder_(&encoder),
+        direction_(std::move(direction)),
+        bias_(bias),
+        label_(label) {}
+
+  bool causal_mask() const override { return false; }
+  HEADWISE_HIDDEN const MultiHeadAttention& attention(
+      std::size_t layer) const override;
+  HEADWISE_HIDDEN Status see_inputs(const std::vector<TokenId>& text,
+                                    const BeforeLayer& see,
+                                    const Executor& executor) const override;
+  HEADWISE_HIDDEN bool normalizes() const;
+
+  const SentenceEncoder* encoder_;
+  std::vector<float> direction_;
+  double bias_;
+  std::optional<std::size_t> label_;
+};
+
+// What attributions divide in a causal model: how strongly it predicts a token.
+//
+//   F = logits[position, token]
+//
+//   position  of the token that the prediction comes after; default: the last
+//   token     default: the one with the largest logit there
+//
+// F is a logit, as that of a label is, and not a
+// log-probability: the gradient of ln p has the factor 1 - p and so vanishes
+// where the model is sure. What raises all logits alike also raises F.
+//
+// Tokens after the position have no part in F, and their gradients are 0.
+//
+// Example:
+//   auto target = TokenTarget::create(model, ids).value();
+//   model.token(target.token());  // what it predicts after the text
+//   target.gradient_attention_of(ids).value()[layer].totals(0, head);
+
+struct TokenTargetOptions {
+  std::optional<std::size_t> position{};
+  std::optional<TokenId> token{};
+};
+
+// Errors of all functions: also out_of_range for a text that ends before the
+// position.
+class TokenTarget final : public AttributionTarget {
+ public:
+  // Errors: also out_of_range for a token that the vocabulary does not have.
+  static Result<TokenTarget> create(
+      const CausalModel& model, const std::vector<TokenId>& text,
+      const TokenTargetOptions& options = {},
+      const Executor& executor = Executor::default_executor());
+
+  std::size_t position() const { return position_; }
+  TokenId token() const { return token_; }
+
+  std::vector<std::vector<std::size_t>> heads() const override;
+  Result<double> value(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const Executor& executor = Executor::default_executor()) const override;
+  Result<std::vector<Tensor<float, 2>>> differentiate(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const ModelHooks& hooks = {},
+      const Executor& executor = Executor::default_executor()) const override;
+
+ private:
+  TokenTarget(const CausalModel& model, std::size_t position, TokenId token)
+      : model_(&model), position_(position), token_(token) {}
+
+  bool causal_mask() const override { return true; }
+  HEADWISE_HIDDEN const MultiHeadAttention& attention(
+      std::size_t layer) const override;
+  HEADWISE_HIDDEN Status see_inputs(const std::vector<TokenId>& text,
+                                    const BeforeLayer& see,
+                                    const Executor& executor) const override;
+
+  const CausalModel* model_;
+  std::size_t position_;
+  TokenId token_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

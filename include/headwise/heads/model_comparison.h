@@ -3,8 +3,8 @@
 //
 // For each pair of heads, one of model a and one of model b:
 //
-//   similarity    the overlap of their attention maps (heads/map_overlap.h), a
-//                 mean over texts
+//   similarity    the overlap of their attention maps w: the sum over j of
+//                 min(w_a[i,j], w_b[i,j]), a mean over queries i and over texts
 //   differences   of each statistic (attention/statistics.h), a minus b, a mean
 //                 over texts
 //
@@ -35,10 +35,9 @@
 #include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/heads/head_matches.h"
 #include "headwise/heads/mean_interval.h"
 #include "headwise/models/text_model.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/head_gates.h"
@@ -61,7 +60,9 @@ struct ModelComparisonOptions {
 // Which head of b a head of a is compared with.
 enum class HeadPairing {
   place,  // the one of the same layer and number
-  match,  // its partner in the one-to-one matching (heads/head_matches.h)
+  // Its partner: one to one, over all heads of all layers, with the largest sum
+  // of similarities. None for heads that are left over.
+  match,
 };
 
 struct HeadPair {
@@ -69,7 +70,7 @@ struct HeadPair {
   HeadId b;
   MeanInterval similarity;  // without a text if no text has the same tokens
   // By Statistic: the means of both over all texts, and a minus b. A text whose
-  // heads cannot have a share counts in none (inspect/position_statistics.h).
+  // heads cannot have a share counts in none (inspect/weights_statistics.h).
   std::array<double, kStatistics> mean_a;
   std::array<double, kStatistics> mean_b;
   std::array<MeanInterval, kStatistics> difference;
@@ -100,7 +101,7 @@ class ModelComparison {
   std::vector<std::optional<std::size_t>> others(HeadPairing pairing) const;
   // The heads of b that are most similar to each head of a.
   const std::vector<std::optional<std::size_t>>& nearest() const {
-    return matches_.nearest;
+    return nearest_;
   }
   // Of heads_a()[a] and heads_b()[b].
   MeanInterval similarity(std::size_t a, std::size_t b) const;
@@ -122,7 +123,8 @@ class ModelComparison {
   // (heads of a, heads of b): mean, and sum of squared deviations from it.
   Tensor<double, 2> similarity_;
   Tensor<double, 2> squares_;
-  HeadMatches matches_;
+  std::vector<std::optional<std::size_t>> partners_;
+  std::vector<std::optional<std::size_t>> nearest_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

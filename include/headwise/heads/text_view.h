@@ -56,7 +56,7 @@ class TextView {
   // How many tokens of the text were left out.
   std::size_t cut() const { return cut_; }
   const std::vector<std::string>& labels() const { return labels_; }
-  // The tokens such as [CLS] (heads/special_tokens.h), ascending.
+  // The tokens such as [CLS] (is_special()), ascending.
   const std::vector<std::size_t>& special() const { return special_; }
   const std::vector<TokenId>& token_types() const { return token_types_; }
   // Of every layer. They look into this object.

@@ -10,11 +10,12 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <optional>
+#include <utility>
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics_options.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/inspect/view_page.h"
@@ -52,11 +53,6 @@ class LayerHeads {
   static Result<LayerHeads> create(
       const ViewedLayer& layer, const AttentionOptions& options,
       const OperationOptions& operation_options = {}, std::size_t sequence = 0);
-  LayerHeads(const LayerHeads&) = delete;
-  LayerHeads& operator=(const LayerHeads&) = delete;
-  LayerHeads(LayerHeads&& other) noexcept;
-  LayerHeads& operator=(LayerHeads&& other) noexcept;
-  ~LayerHeads();
 
   std::size_t size() const;  // Hq
   // Those of the sequence.
@@ -71,9 +67,9 @@ class LayerHeads {
 
  private:
   friend class ViewPage;
-  struct Parts;
-  explicit LayerHeads(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  struct HEADWISE_HIDDEN Parts;
+  explicit LayerHeads(Hidden<Parts> parts) : parts_(std::move(parts)) {}
+  Hidden<Parts> parts_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -30,18 +30,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics_options.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/trace.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 #include "headwise/words/language.h"
@@ -73,7 +74,7 @@ struct ViewedTarget {
 // (L, L), a row per output token. Either may be left out.
 struct ViewedThroughLayers {
   TensorView<const float, 2> rollout{};  // heads/rollout.h
-  TensorView<const float, 2> flow{};     // heads/attention_flow.h
+  TensorView<const float, 2> flow{};     // heads/rollout.h
   std::size_t output_token = 0;          // that the page shows first
 };
 
@@ -145,7 +146,7 @@ struct ViewedLayer {
   // without weight in any head are shown as masked.
   TensorView<const float, 4> attn_weights{};
   // (B, Hq, Lkv), the norms of what the heads make of each key
-  // (heads/value_norms.h). If all layers with heads have them, the page can
+  // (heads/norm_statistics.h). If all layers with heads have them, the page can
   // show attention weights times norms.
   TensorView<const float, 3> key_norms{};
   // (B, Hq, map_size(Lq), map_size(Lkv)): with more than kMostMapLength queries
@@ -192,11 +193,6 @@ class ViewPage {
   // Errors: out_of_memory; shape_mismatch and bad_data for what goes through
   // all layers; bad_data for the target's value.
   static Result<ViewPage> create(ViewPageSettings settings);
-  ViewPage(const ViewPage&) = delete;
-  ViewPage& operator=(const ViewPage&) = delete;
-  ViewPage(ViewPage&& other) noexcept;
-  ViewPage& operator=(ViewPage&& other) noexcept;
-  ~ViewPage();
 
   // All layers have the lengths and the head size of the first, or all have
   // attention weights. An error leaves the page unchanged. Options with an axis
@@ -224,9 +220,9 @@ class ViewPage {
   Result<std::string> html() const;
 
  private:
-  struct Parts;
-  explicit ViewPage(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  struct HEADWISE_HIDDEN Parts;
+  explicit ViewPage(Hidden<Parts> parts) : parts_(std::move(parts)) {}
+  Hidden<Parts> parts_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -23,9 +23,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
@@ -59,6 +62,87 @@ struct UnevenRows {
 // were checked by weights_statistics().
 UnevenRows uneven_rows(TensorView<const float, 4> attn_weights,
                        TensorView<const std::int64_t, 1> query_lengths = {});
+
+// Which statistics of a head say something (attention/statistics.h).
+
+// Whether the statistic compares the position of the query with those of the
+// keys. Such a statistic has no meaning for cross-attention.
+constexpr bool compares_positions(Statistic statistic) {
+  return statistic == Statistic::distance || statistic == Statistic::previous ||
+         statistic == Statistic::self || statistic == Statistic::next;
+}
+
+// Whether a query of head h of sequence b may attend to the key after it. If
+// none may, as with a causal mask, Statistic::next is 0 whatever the head does.
+bool may_attend_to_next(const AttentionSpec& spec, std::size_t b,
+                        std::size_t h);
+// Whether a key of sequence b is a separator. If none is, Statistic::separator
+// is 0 whatever the head does.
+bool has_separator(const AttentionSpec& spec, std::size_t b);
+
+// The means, over all sequences of the spec, that are 0 whatever the head does
+// become NaN.
+void leave_out_unknown(const AttentionSpec& spec, PooledStatistics& pooled);
+
+// What each head does over the sequences of a corpus (attention/statistics.h).
+//
+// A sequence counts by its rows: for each head and statistic,
+//
+//   mean = sum_s rows_s * mean_s / sum_s rows_s
+//
+// where rows_s and mean_s are those of PooledStatistics for sequence s alone.
+// Sums are in binary64. Sequences are added in order in groups, and groups in
+// order, so several ranks can compute groups without changing a bit
+// (docs/arithmetic.md, "Statistics of a corpus").
+//
+// Example:
+//   StatisticsSums corpus(num_heads);
+//   for (const auto& sequences : groups) {  // of kSequencesOfAGroup
+//     StatisticsSums group(num_heads);
+//     for (const AttentionStatistics& one : sequences) {
+//       group.add(0, one.pooled);
+//     }
+//     corpus.add(group);
+//   }
+//   corpus.mean(head, Statistic::entropy);
+
+class StatisticsSums {
+ public:
+  // Groups begin at multiples of this sequence number.
+  static constexpr std::size_t kSequencesOfAGroup = 1024;
+
+  explicit StatisticsSums(std::size_t heads);
+
+  std::size_t heads() const { return values_.size() / kOfAHead; }
+  // The next sequence; its head 0 is `first_head` here.
+  void add(std::size_t first_head, const PooledStatistics& sequence);
+  // The next group, with as many heads.
+  void add(const StatisticsSums& group);
+
+  // NaN for a head without rows.
+  double mean(std::size_t head, Statistic statistic) const;
+  std::int64_t rows(std::size_t head) const;
+  std::int64_t rows_without_key(std::size_t head) const;
+
+  // All numbers, for a file or another rank.
+  std::span<double> values() { return values_; }
+  std::span<const double> values() const { return values_; }
+
+ private:
+  // The sums, then two numbers of rows, which are whole numbers below 2^53.
+  static constexpr std::size_t kRows = kStatistics;
+  static constexpr std::size_t kWithoutKey = kStatistics + 1;
+  static constexpr std::size_t kOfAHead = kStatistics + 2;
+
+  double& at(std::size_t head, std::size_t n) {
+    return values_[head * kOfAHead + n];
+  }
+  double at(std::size_t head, std::size_t n) const {
+    return values_[head * kOfAHead + n];
+  }
+
+  std::vector<double> values_;
+};
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -6,7 +6,7 @@
 // other file. A process that is killed meanwhile also leaves the old file or
 // the new one. It may leave what it had written as .headwise-NUMBER-CHECK:
 // readers ignore that file, and the next save in that folder removes it.
-// remove_unfinished_files() (signal_handlers.h) does so in a signal handler.
+// remove_unfinished_files() does so in a signal handler.
 //
 // The file has the owner, the group and the permissions of the one it replaces,
 // or those that the umask gives. If the group cannot be kept, its permissions
@@ -67,6 +67,23 @@ using FilePiece = FunctionRef<Result<std::span<const std::byte>>(std::size_t)>;
 // than a process holds at a time.
 Status write_file_atomically(const std::string& path, std::size_t count,
                              const FilePiece& piece, const FileSave& save = {});
+
+// What a program's signal handlers may call: the library itself installs none.
+//
+//   void on_signal(int signal) {   // SIGINT, SIGTERM; then the program ends
+//     headwise::remove_unfinished_files();
+//     std::signal(signal, SIG_DFL);
+//     std::raise(signal);
+//   }
+
+// Removes the temporary files and folders that this process is writing. The
+// program must end then: a save that is under way cannot succeed any more.
+void remove_unfinished_files() noexcept;
+
+// For a handler of SIGBUS: the path of the file that is mapped at `address`
+// (siginfo_t::si_addr), which somebody has shortened since it was opened.
+// nullptr if the address is in none.
+const char* mapped_file_at(const void* address) noexcept;
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

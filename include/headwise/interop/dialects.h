@@ -1,8 +1,7 @@
 // What attention means in other libraries, as data. A dialect says how a
-// library reads masks and what it does where libraries differ; read_mask()
-// (interop/dialect_mask.h) and apply_dialect() turn it into the options of a
-// call. The kernels do not know dialects. docs/dialects.md has the tables of
-// their rules.
+// library reads masks and what it does where libraries differ; read_mask() and
+// apply_dialect() turn it into the options of a call. The kernels do not know
+// dialects. docs/dialects.md has the tables of their rules.
 //
 //   torch-mha        torch.nn.MultiheadAttention, PyTorch 2.15
 //   torch-sdpa       torch.nn.functional.scaled_dot_product_attention
@@ -28,10 +27,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/interop/array.h"
+#include "headwise/steps/bias.h"
+#include "headwise/steps/mask.h"
 #include "headwise/steps/named_axes.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/version.h"
@@ -122,6 +127,54 @@ QueryStart causal_start(const Dialect& dialect, std::size_t past_length = 0);
 // their form. All other options stay as they are.
 void apply_dialect(const Dialect& dialect, const DialectCall& call,
                    AttentionOptions& options);
+
+// Reads a mask of another library as a mask or a bias of headwise:
+//
+//   bool, int    nonzero = may attend, or masked (PyTorch's
+//                MultiheadAttention), or lengths (d2l)
+//   float        added to the scores; -inf masks
+//
+// A rank-3 mask is (B * H, Lq, Lkv), (H, Lq, Lkv) or (B, Lq, Lkv), as the
+// dialect says. Numbers below -2e38 are read as -2e38, so they stay finite: a
+// row of them attends to all keys equally, a row of -inf to none. A small added
+// fill, such as ONNX Runtime's -1e4, becomes a bias.
+
+// The sizes of the call that the mask belongs to.
+struct MaskSizes {
+  std::size_t B = 1;
+  std::size_t Hq = 1;
+  std::size_t Lq = 0;
+  std::size_t Lkv = 0;
+  bool batched = true;  // whether the tensors have a batch axis
+};
+
+// A mask or a bias, over these axes. The views of mask() and bias() point into
+// this object, which must outlive the call.
+struct DialectMask {
+  std::optional<Tensor<bool, 1>> allowed{};
+  std::optional<Tensor<float, 1>> added{};
+  NamedAxes axes{};
+
+  Mask mask() const { return allowed ? dense(allowed->data(), axes) : Mask(); }
+  Bias bias() const { return added ? dense(added->data(), axes) : Bias(); }
+};
+
+// Errors, about the argument "mask": shape_mismatch for a rank or a size that
+// the dialect does not take, invalid_argument for a type that it does not take,
+// unsupported for a dialect without masks, out_of_memory.
+Result<DialectMask> read_mask(const Dialect& dialect, const Array& mask,
+                              const MaskSizes& sizes);
+
+// A key padding mask, (B, Lkv), bool or integers, or floats where the library
+// takes them; without a batch axis also (Lkv). Errors: the same, about
+// "mask.key_padding".
+Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
+                                     const MaskSizes& sizes);
+
+// The sum of two masks that are added to the scores, over (B, H, Lq, Lkv).
+// Errors: out_of_memory.
+Result<DialectMask> sum_of(const DialectMask& a, const DialectMask& b,
+                           const MaskSizes& sizes);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
@@ -32,6 +33,14 @@ struct FileSubject {
   // The same, always about this entry.
   Error blame_here(const Error& error) const;
 };
+
+// Whether a text is UTF-8, as every tokenizer expects.
+
+// Errors: bad_data, with the parts of `about` and the first byte that is not
+// part of a character: "is not UTF-8 text: its byte 3 (0xff) begins no
+// character".
+Status check_utf8(ErrorDetails about, std::string_view text);
+Status check_utf8(const FileSubject& about, std::string_view text);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -65,7 +65,7 @@ struct ParamInspection {
 // layout it must have; empty: the one that fits. `prefix`: that of the names,
 // or its beginning; not given: the one that fits. Tensors that fit no layout
 // are not an error: why_no_layout gives the reason. Errors: those of the
-// readers (npy.h, npz.h, safetensors.h, sharded_safetensors.h); bad_data for a
+// readers (npy.h, npz.h, safetensors.h); bad_data for a
 // file of another kind.
 Result<ParamInspection> inspect_params(
     const std::string& path, std::string_view layout = "",

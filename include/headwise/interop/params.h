@@ -20,8 +20,8 @@
 // or both as text in the metadata of a .safetensors: "8", or for each layer
 // "[12, 3]".
 //
-// Errors: io_error, bad_data and unsupported as in npy.h, npz.h, safetensors.h
-// and sharded_safetensors.h; bad_data also if a name is unknown (the message
+// Errors: io_error, bad_data and unsupported as in npy.h, npz.h and
+// safetensors.h; bad_data also if a name is unknown (the message
 // lists the accepted names) or missing, if two names mean the same parameter,
 // and if an element is NaN or infinite (the message says where).
 //   read_params: layer/w_k.weight.npy is nan at (3, 4), expected finite numbers

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headwise/version.h"
 
@@ -35,6 +36,16 @@ struct LinkTarget {
 // write_file_atomically() replaces this target, not the link. No value if the
 // links form a cycle.
 std::optional<LinkTarget> follow_links(std::string path);
+
+// Which files of a folder reading a model, or parameters, may use.
+
+// Whether reading a model, or parameters, from a folder may use a file of this
+// name: one that ends in .json, .txt, .safetensors, .weight.npy or .bias.npy.
+bool may_be_model_file(std::string_view name);
+
+// The paths of those files, in the folder and in its direct subfolders. None if
+// the folder cannot be read; the reader then reports the error.
+std::vector<std::string> model_files_in(const std::string& folder);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -63,7 +63,7 @@ enum class FileAccess {
   read,
   // The file's bytes are loaded when they are used, and all programs share that
   // memory. If the file gets shorter meanwhile, the program ends (SIGBUS)
-  // unless it handles that (signal_handlers.h); if it is written to, the
+  // unless it handles that (atomic_file.h); if it is written to, the
   // tensors change. A file without a size (a pipe) is read instead.
   mapped,
 };

@@ -146,9 +146,10 @@ class Json {
   };
 
   const std::vector<Json>& items() const;
-  void become(Kind kind);
-  void write(std::string& text, std::optional<std::size_t> indent,
-             std::size_t depth) const;
+  HEADWISE_HIDDEN void become(Kind kind);
+  HEADWISE_HIDDEN void write(std::string& text,
+                             std::optional<std::size_t> indent,
+                             std::size_t depth) const;
 
   Kind kind_ = Kind::null;
   union {

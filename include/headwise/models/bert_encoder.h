@@ -47,7 +47,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +56,7 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
@@ -118,13 +118,10 @@ class BertSaved {
 
  private:
   friend class BertEncoder;
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
+  struct HEADWISE_HIDDEN State;
 
   Tensor<float, 2> hidden_;
-  std::unique_ptr<State, Delete> state_;  // null after the backward pass
+  Hidden<State> state_;  // null after the backward pass
 };
 
 struct BertGradients {
@@ -207,15 +204,11 @@ class BertEncoder {
   Status replace_attention(std::span<KeptAttention> layers);
 
  private:
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
+  struct HEADWISE_HIDDEN State;
 
-  explicit BertEncoder(std::unique_ptr<State, Delete> state)
-      : state_(std::move(state)) {}
+  explicit BertEncoder(Hidden<State> state) : state_(std::move(state)) {}
 
-  std::unique_ptr<State, Delete> state_;
+  Hidden<State> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -14,7 +14,7 @@
 // A token's bits depend only on the tokens before it and itself, not on the
 // batch or the threads.
 //
-// A folder holds config.json, vocab.txt (models/vocabulary.h) and
+// A folder holds config.json, vocab.txt (Vocabulary) and
 // model.safetensors with
 //
 //   token.weight (vocab_size, hidden_size), position.weight (max_positions,
@@ -41,7 +41,6 @@
 
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,13 +51,14 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_hooks.h"
 #include "headwise/models/text_model.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/wordpiece.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
@@ -94,13 +94,10 @@ class CausalSaved {
 
  private:
   friend class CausalModel;
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
+  struct HEADWISE_HIDDEN State;
 
   Tensor<float, 2> logits_;
-  std::unique_ptr<State, Delete> state_;  // null after the backward pass
+  Hidden<State> state_;  // null after the backward pass
 };
 
 struct CausalGradients {
@@ -123,9 +120,6 @@ class CausalModel final : public TextModel {
                                     Arithmetic arithmetic = Arithmetic::exact);
   static Result<CausalModel> read(const std::string& folder,
                                   Arithmetic arithmetic = Arithmetic::exact);
-  CausalModel(CausalModel&& other) noexcept;
-  CausalModel& operator=(CausalModel&& other) noexcept;
-  ~CausalModel() override;
 
   // Includes which heads were kept.
   const CausalConfig& config() const;
@@ -184,11 +178,11 @@ class CausalModel final : public TextModel {
                std::span<const std::string> keep = {}) const;
 
  private:
-  struct State;
+  struct HEADWISE_HIDDEN State;
 
-  explicit CausalModel(std::unique_ptr<State> state);
+  explicit CausalModel(Hidden<State> state) : state_(std::move(state)) {}
 
-  std::unique_ptr<State> state_;
+  Hidden<State> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -26,6 +26,8 @@
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_hooks.h"
+#include "headwise/models/model_settings.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
@@ -90,6 +92,24 @@ class TextModel {
 
 Result<std::unique_ptr<TextModel>> read_text_model(
     const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);
+
+// The heads that a model has left, where others may have been pruned.
+//
+// Example:
+//   auto place = place_of_head("ablate", "heads", {3, 1}, heads_left(model));
+
+// Of each layer, the numbers that its heads had before pruning, ascending.
+using HeadsLeft = std::vector<std::vector<std::size_t>>;
+
+HeadsLeft heads_left(const BertConfig& config);
+HeadsLeft heads_left(const TextModel& model);
+
+// The index of a head among those of its layer. Errors: out_of_range, in the
+// name of `operation` and `argument`, for a head that the model lacks; it says
+// which ones there are.
+Result<std::size_t> place_of_head(std::string_view operation,
+                                  std::string_view argument, const HeadId& head,
+                                  const HeadsLeft& left);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -25,6 +25,8 @@
 //   auto result = mha.forward(x, x, x, {}, {.hooks = &hooks}).value();
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <functional>
 
 #include "headwise/base/result.h"
@@ -60,6 +62,16 @@ struct HeadHooks {
   // place and with its errors; null: none. Of a single sequence, in an exact
   // layer, without a cache, and not in a forward pass of training.
   TraceSink* trace = nullptr;
+};
+
+// One head of a model with several layers.
+
+// Both count from 0. `head` is the number before any head was pruned.
+struct HeadId {
+  std::size_t layer = 0;
+  std::size_t head = 0;
+
+  auto operator<=>(const HeadId&) const = default;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -19,17 +19,8 @@
 // size in float, and rounds each element of the output once. Its parameters
 // are float; Linear::from_params() takes 16-bit ones.
 //
-//   w_q.weight  (num_heads * head_dim, query_dim)     w_q.bias  (out features)
-//   w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias
-//   w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
-//   w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
-//   w_score.weight  (num_heads, head_dim)             additive scoring only
-//   q_norm.weight   (head_dim)                        q_norm.bias  as many
-//   k_norm.weight   (head_dim)                        k_norm.bias
-//   bias_k  (num_kv_heads * head_dim)   bias_v  (num_kv_heads * v_head_dim)
-//
-// q_norm and k_norm are those of `.qk_norm`; unless its `over` is
-// NormOver::head they have num_heads and num_kv_heads times as many elements.
+// Its parameters, and what they are made from, are in module/layer_config.h;
+// what a call takes and returns besides tensors is in module/layer_results.h.
 //
 // With `.scoring = Scoring::additive` (Bahdanau) the score of query i and key j
 // is w_score . tanh(q[i] + k[j]) in each head instead of scale * q[i] . k[j];
@@ -60,226 +51,25 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
-#include "headwise/base/tensor.h"
-#include "headwise/decode/kv_cache.h"
-#include "headwise/module/head_hooks.h"
+#include "headwise/module/layer_config.h"
+#include "headwise/module/layer_results.h"
 #include "headwise/run/trace_sink.h"
-#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/param_terms.h"
-#include "headwise/steps/projection.h"
-#include "headwise/steps/rotary.h"
-#include "headwise/steps/rotate_heads.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
-
-// An input size that is still open: MultiHeadAttention::fix_sizes() sets it.
-inline constexpr std::size_t kOpenSize = ~std::size_t{0};
-
-// How a query and a key are compared.
-enum class Scoring { dot, additive };
-
-struct MultiHeadAttentionConfig {
-  std::size_t embed_dim = 0;  // the output's size
-  std::size_t num_heads = 0;
-  // Number of key and value heads, a divisor of num_heads unless kv_group_sizes
-  // are given; not given: as many as there are groups, or num_heads.
-  std::optional<std::size_t> num_kv_heads{};
-  // How many query heads read each key head, in order; empty: evenly.
-  std::vector<std::size_t> kv_group_sizes{};
-  double dropout = 0;  // on the attention weights, when training
-  bool bias = true;    // in all four projections
-  // Input sizes; not given: embed_dim.
-  std::optional<std::size_t> query_dim{};
-  std::optional<std::size_t> kdim{};
-  std::optional<std::size_t> vdim{};
-  // Sizes of one head; not given: embed_dim / num_heads, and head_dim.
-  std::optional<std::size_t> head_dim{};
-  std::optional<std::size_t> v_head_dim{};
-  bool out_proj = true;
-  // false: the values are split into heads without a projection, so vdim =
-  // num_kv_heads * v_head_dim, as in d2l's additive attention.
-  bool value_proj = true;
-  Scoring scoring = Scoring::dot;
-  // Normalises queries and keys, before their rotation.
-  std::optional<QkNorm> qk_norm{};
-  // Rotates queries and keys; its rotary_dim is at most head_dim.
-  std::optional<Rotary> rotary{};
-  bool add_bias_kv = false;    // a learned key and value in every sequence
-  bool add_zero_attn = false;  // a key and value of zeros
-  // bf16: projections and attention multiply numbers rounded to bfloat16
-  // (docs/arithmetic.md). The parameters stay float32, also in training.
-  Arithmetic arithmetic = Arithmetic::exact;
-};
-
-// The same configuration with every missing size filled in. Errors:
-// invalid_argument for a size of 0, num_heads that does not divide embed_dim,
-// num_kv_heads that does not divide num_heads, groups that do not add up to
-// num_heads, a vdim that num_kv_heads does not divide if there is no value
-// projection, dropout outside [0, 1], a norm with an eps that is not a positive
-// number in binary32 or with a bias if it is an RMS norm, a rotary_dim above
-// head_dim.
-Result<MultiHeadAttentionConfig> complete_config(
-    MultiHeadAttentionConfig config);
-
-struct MultiHeadAttentionParams {
-  Linear w_q;
-  Linear w_k;
-  std::optional<Linear> w_v{};                // none: values are not projected
-  std::optional<Linear> w_o{};                // none: no output projection
-  std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
-  // Set both or neither: without them nothing is normalised.
-  std::optional<HeadNormParams> q_norm{};
-  std::optional<HeadNormParams> k_norm{};
-  // Set both or neither: (num_kv_heads * head_dim), (num_kv_heads *
-  // v_head_dim).
-  std::optional<Tensor<float, 1>> bias_k{};
-  std::optional<Tensor<float, 1>> bias_v{};
-};
-
-// Whether every projection keeps its parameters as given: none was made with
-// Linear::for_inference().
-bool keeps_params(const MultiHeadAttentionParams& params);
-
-// What the shapes of the parameters do not say about a layer.
-struct HeadCounts {
-  std::size_t num_heads = 0;
-  // As in MultiHeadAttentionConfig.
-  std::optional<std::size_t> num_kv_heads{};
-  std::vector<std::size_t> kv_group_sizes{};
-  // For a layer without w_v; not given: the input size of w_o.
-  std::optional<std::size_t> vdim{};
-  // Must be the rows of w_q.weight / num_heads, which is the default.
-  std::optional<std::size_t> head_dim{};
-  double dropout = 0;
-  // Must be given if there are q_norm and k_norm, which say its `bias`.
-  std::optional<QkNorm> qk_norm{};
-  std::optional<Rotary> rotary{};
-  bool add_zero_attn = false;
-};
-
-// Sizes of the inputs. Sizes that are not open may be left out.
-struct InputSizes {
-  std::optional<std::size_t> query_dim{};
-  std::optional<std::size_t> kdim{};
-  std::optional<std::size_t> vdim{};
-};
-
-// Options that only the layer takes.
-struct LayerOptions {
-  // (num_heads): a factor on the context of each head (steps/head_gates.h). The
-  // view must outlive the call and its backward pass.
-  TensorView<const float, 1> head_gates{};
-  // In a layer with rotary positions: where queries and keys stand, if not at
-  // their rows (steps/rotate_heads.h). The views must outlive the call and its
-  // backward pass.
-  HeadPositions positions{};
-  // Self-attention over a cache, not in training: query, key and value are the
-  // new tokens of `sequences` (B), which are appended and see what their
-  // sequences hold. The mask says whether that is causal. Rotary positions are
-  // those in the sequence. A result's attn_weights are (B, num_heads, Lq,
-  // longest sequence). Not in a layer with added keys.
-  KvCache* cache = nullptr;
-  std::span<const SequenceId> sequences{};
-  // Null: none. They must outlive the call and its backward pass.
-  const HeadHooks* hooks = nullptr;
-};
-
-// Rank 3 with a batch, 2 without: then there is no B below. T is the type of
-// query, key and value.
-template <std::size_t Rank, class T = float>
-struct MultiHeadAttentionResult {
-  Tensor<T, Rank> output;  // (B, Lq, embed_dim)
-  // As options.attn_weights says, with a column for each added key.
-  Tensor<float, Rank + 1> attn_weights;
-  Tensor<float, Rank> lse;           // (B, num_heads, Lq), natural log
-  Tensor<float, Rank + 1> scores{};  // as options.scores says
-};
-
-namespace detail {
-struct SavedLayer;
-struct DeleteSavedLayer {
-  void operator()(SavedLayer* saved) const;
-};
-}  // namespace detail
-
-// What a forward pass in training keeps for its backward pass. It can be used
-// for one backward pass, and be moved but not copied.
-template <class T>
-class MultiHeadAttentionSavedOf {
- public:
-  const MultiHeadAttentionResult<3, T>& result() const { return result_; }
-  // Call this after the backward pass, which needs the result.
-  MultiHeadAttentionResult<3, T> take_result() && { return std::move(result_); }
-
- private:
-  friend class MultiHeadAttention;
-
-  MultiHeadAttentionResult<3, T> result_;
-  // Null after the backward pass.
-  std::unique_ptr<detail::SavedLayer, detail::DeleteSavedLayer> state_;
-};
-using MultiHeadAttentionSaved = MultiHeadAttentionSavedOf<float>;
-
-// The gradients of what is float in every layer.
-//
-// Example:
-//   std::map<std::string_view, std::span<const float>> by_name;
-//   gradients.for_each([&](std::string_view name, std::span<const float> g) {
-//     by_name[name] = g;
-//   });
-struct MultiHeadAttentionParamGradients {
-  LinearGradients w_q;
-  LinearGradients w_k;
-  LinearGradients w_v;  // empty without one
-  std::optional<LinearGradients> w_o{};
-  // For options.bias, (B, H, Lq, Lkv) with extent 1 where it is broadcast, for
-  // options.t5_bias, (buckets, num_heads), and for options.alibi and
-  // options.sinks, (num_heads); empty without them.
-  Tensor<float, 4> bias{};
-  Tensor<float, 2> t5_bias{};
-  Tensor<float, 1> alibi{};
-  Tensor<float, 1> sinks{};
-  Tensor<float, 2> w_score{};  // (num_heads, head_dim); empty without one
-  // For LayerOptions::head_gates, per sequence: (B, num_heads). Empty without
-  // them.
-  Tensor<float, 2> head_gates{};
-  std::optional<HeadNormGradients> q_norm{};
-  std::optional<HeadNormGradients> k_norm{};
-  Tensor<float, 1> bias_k{};  // as long as the parameter; empty without one
-  Tensor<float, 1> bias_v{};
-
-  // Calls `show` with the gradient of each parameter, with the names and in the
-  // order of MultiHeadAttention::update(). The names are string literals.
-  void for_each(
-      FunctionRef<void(std::string_view name, std::span<float> gradient)> show);
-  void for_each(
-      FunctionRef<void(std::string_view name, std::span<const float> gradient)>
-          show) const;
-};
-
-// And those of the inputs, which have their type.
-template <class T>
-struct MultiHeadAttentionGradientsOf : MultiHeadAttentionParamGradients {
-  Tensor<T, 3> query;  // (B, Lq, query_dim)
-  Tensor<T, 3> key;    // (B, Lkv, kdim)
-  Tensor<T, 3> value;  // (B, Lkv, vdim)
-};
-using MultiHeadAttentionGradients = MultiHeadAttentionGradientsOf<float>;
 
 // A layer that was moved from can only be destroyed or assigned to.
 class MultiHeadAttention {
@@ -426,25 +216,21 @@ class MultiHeadAttention {
   const std::optional<MultiHeadAttentionParams>& params() const;
 
  private:
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
+  struct HEADWISE_HIDDEN State;
 
-  explicit MultiHeadAttention(std::unique_ptr<State, Delete> state)
-      : state_(std::move(state)) {}
+  explicit MultiHeadAttention(Hidden<State> state) : state_(std::move(state)) {}
 
   template <class T>
-  Result<MultiHeadAttentionSavedOf<T>> save(
+  HEADWISE_HIDDEN Result<MultiHeadAttentionSavedOf<T>> save(
       TensorView<const T, 3> query, TensorView<const T, 3> key,
       TensorView<const T, 3> value, const AttentionOptions& options,
       const LayerOptions& layer_options) const;
   template <class T>
-  Result<MultiHeadAttentionGradientsOf<T>> differentiate(
+  HEADWISE_HIDDEN Result<MultiHeadAttentionGradientsOf<T>> differentiate(
       MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,
       TensorView<const float, 4> d_attn_weights, ParamTerms* terms) const;
 
-  std::unique_ptr<State, Delete> state_;
+  Hidden<State> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -12,9 +12,10 @@
 //   std::vector<OnnxAttention> seen = model.attention(inputs, first).value();
 #pragma once
 
-#include <memory>
+#include <utility>
 
 #include "headwise/attention/spec.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
 
@@ -23,12 +24,6 @@ namespace headwise::inline HEADWISE_ABI {
 
 class OnnxAttention {
  public:
-  OnnxAttention(const OnnxAttention&) = delete;
-  OnnxAttention& operator=(const OnnxAttention&) = delete;
-  OnnxAttention(OnnxAttention&& other) noexcept;
-  OnnxAttention& operator=(OnnxAttention&& other) noexcept;
-  ~OnnxAttention();
-
   // In float32. All views look into this object.
   TensorView<const float, 4> query() const;  // (B, Lq, Hq, D)
   TensorView<const float, 4> key() const;    // (B, Lkv, Hkv, D), the past first
@@ -43,11 +38,11 @@ class OnnxAttention {
   bool relates_positions() const;
 
   // For headwise itself.
-  struct Parts;
-  explicit OnnxAttention(std::unique_ptr<Parts> parts);
+  struct HEADWISE_HIDDEN Parts;
+  explicit OnnxAttention(Hidden<Parts> parts) : parts_(std::move(parts)) {}
 
  private:
-  std::unique_ptr<Parts> parts_;
+  Hidden<Parts> parts_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

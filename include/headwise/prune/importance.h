@@ -34,8 +34,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,7 +45,8 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/module/head_id.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/version.h"
 
@@ -143,26 +146,28 @@ class ImportanceRun {
     std::size_t number;  // among those of all layers
   };
 
-  ImportanceRun(GatedModel model, const ImportanceOptions& options,
-                std::vector<Tensor<float, 1>> gates);
+  HEADWISE_HIDDEN ImportanceRun(GatedModel model,
+                                const ImportanceOptions& options,
+                                std::vector<Tensor<float, 1>> gates);
 
-  std::size_t batches() const;
-  std::size_t steps_of_round(std::size_t live) const;
-  std::size_t turned_off_in_round(std::size_t live) const;
-  std::size_t count_steps() const;
-  std::vector<Place> live() const;
-  Status add_gradients(std::size_t begin, std::size_t end);
-  Status add_means(std::size_t begin, std::size_t end);
-  Status add_losses(std::size_t begin, std::size_t end);
-  Status add_batch();
-  std::vector<double> means_of_round(const std::vector<Place>& places) const;
-  Status check_finite(const std::vector<Place>& places,
-                      const std::vector<double>& scores) const;
-  static void divide_by_norms(const std::vector<Place>& places,
-                              std::vector<double>& scores);
-  Status end_round();
-  void set_gates();
-  bool fits(const ImportanceState& state) const;
+  HEADWISE_HIDDEN std::size_t batches() const;
+  HEADWISE_HIDDEN std::size_t steps_of_round(std::size_t live) const;
+  HEADWISE_HIDDEN std::size_t turned_off_in_round(std::size_t live) const;
+  HEADWISE_HIDDEN std::size_t count_steps() const;
+  HEADWISE_HIDDEN std::vector<Place> live() const;
+  HEADWISE_HIDDEN Status add_gradients(std::size_t begin, std::size_t end);
+  HEADWISE_HIDDEN Status add_means(std::size_t begin, std::size_t end);
+  HEADWISE_HIDDEN Status add_losses(std::size_t begin, std::size_t end);
+  HEADWISE_HIDDEN Status add_batch();
+  HEADWISE_HIDDEN std::vector<double> means_of_round(
+      const std::vector<Place>& places) const;
+  HEADWISE_HIDDEN Status check_finite(const std::vector<Place>& places,
+                                      const std::vector<double>& scores) const;
+  HEADWISE_HIDDEN static void divide_by_norms(const std::vector<Place>& places,
+                                              std::vector<double>& scores);
+  HEADWISE_HIDDEN Status end_round();
+  HEADWISE_HIDDEN void set_gates();
+  HEADWISE_HIDDEN bool fits(const ImportanceState& state) const;
 
   GatedModel model_;
   ImportanceOptions options_;
@@ -171,6 +176,55 @@ class ImportanceRun {
   std::size_t steps_ = 0;
   ImportanceState state_;
 };
+
+// A file with the scores of a model's heads, as JSON:
+//
+//   {"format": "headwise-importance", "version": 1,
+//    "method": "gradient", "share_a_round": null, "loss": "classification",
+//    "model": {"sha256": "..", "num_heads": 12},
+//    "examples": 160, "max_tokens": 64, "seed": 0,
+//    "heads":  [[0, 1, ..], ..],   // the numbers of each layer's heads
+//    "scores": [[0.1, 0.7, ..], ..],
+//    "order":  [[5, 3], [0, 7], ..]}   // layer and head, first removed first
+//
+// Errors: io_error; bad_data for text that is not such JSON: details().entry is
+// the JSON path, with what was given and expected; out_of_memory.
+//   read_importance: scores.json: scores[1][0] is null, expected a finite
+//   number
+//
+// Example:
+//   Status s = write_importance("scores.json", run.result());
+//   ImportanceFile file = read_importance("scores.json").value();
+//   s = check_importance(file, "scores.json", encoder);
+//   file.importance.order.front();  // matters least
+
+struct ImportanceFile {
+  std::string method;
+  std::optional<double> share_a_round{};
+  std::string loss;  // "classification", "embedding", or "none" for random
+  std::string model_sha256;   // digest_of_params()
+  std::size_t num_heads = 0;  // per layer, before any was pruned
+  std::size_t examples = 0;
+  std::size_t max_tokens = 0;  // per example
+  std::uint64_t seed = 0;
+  std::vector<std::vector<std::size_t>> heads;  // per layer
+  HeadImportance importance;
+};
+
+// One line for each layer.
+std::string importance_json(const ImportanceFile& file);
+Status write_importance(const std::string& path, const ImportanceFile& file);
+
+// Without "order" the heads are ordered by their scores.
+Result<ImportanceFile> read_importance(const std::string& path);
+// Errors use `path` as the file.
+Result<ImportanceFile> parse_importance(std::string_view text,
+                                        const std::string& path);
+
+// Checks that the scores, read from `path`, are for the heads of this model.
+// Errors: bad_data; those of digest_of_params().
+Status check_importance(const ImportanceFile& file, const std::string& path,
+                        const SentenceEncoder& encoder);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

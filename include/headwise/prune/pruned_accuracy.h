@@ -15,18 +15,20 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "headwise/base/hidden.h"
+#include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/journal.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/prune/importance.h"
 #include "headwise/prune/remove_heads.h"
-#include "headwise/train/accuracy.h"
+#include "headwise/run/progress.h"
 #include "headwise/train/labelled_text.h"
+#include "headwise/train/sentence_classifier.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -39,9 +41,6 @@ class PrunedAccuracy {
   PrunedAccuracy(std::string folder, const LabelProbe& probe,
                  const LabelledText& text, const SentenceOptions& options = {},
                  ConstantPart constant = ConstantPart::into_bias);
-  PrunedAccuracy(PrunedAccuracy&& other) noexcept;
-  PrunedAccuracy& operator=(PrunedAccuracy&& other) noexcept;
-  ~PrunedAccuracy();
 
   // Keeps all answers in this journal from now on, and uses those in it from an
   // interrupted run. If the journal cannot be written, the run goes on without
@@ -59,8 +58,8 @@ class PrunedAccuracy {
   void remove_journal() const;
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  class HEADWISE_HIDDEN State;
+  Hidden<State> state_;
 };
 
 // The largest number n of `total` heads for which accuracy_without(n) is at
@@ -76,6 +75,35 @@ Result<std::size_t> most_heads_within(
 Result<std::size_t> most_heads_within(
     double drop, const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
     const std::function<void(std::size_t, double)>& measured = {});
+
+// How accuracy falls as heads are removed, in the order of their scores and in
+// random orders to compare with.
+//
+// Errors: those of PrunedAccuracy.
+//
+// Example:
+//   PrunedAccuracy accuracy("topics", *model.probe, text);
+//   auto curve = accuracy_curve(order, accuracy, {.random_orders = 10});
+//   curve->back().by_score.accuracy();  // with 90% of the heads removed
+//   mean_of(curve->back().random).mean;
+
+// The accuracy with some number of heads removed.
+struct CurvePoint {
+  std::size_t removed = 0;
+  Answers by_score;            // in the order of the scores
+  std::vector<double> random;  // the accuracy in each random order
+};
+
+struct AccuracyCurveOptions {
+  std::size_t random_orders = 0;
+  Seed seed{};          // of the random orders
+  Progress progress{};  // counts points
+};
+
+// 10 points, from none to 90% of the heads removed.
+Result<std::vector<CurvePoint>> accuracy_curve(
+    const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
+    const AccuracyCurveOptions& options = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -35,14 +35,23 @@
 //
 // Example:
 //   MultiHeadAttention pruned = remove_heads(mha, {{1, 4}}).value();
+//   // of a model, whose smaller folder is then written
+//   SentenceClassifier model = SentenceClassifier::read("topics").value();
+//   std::vector<HeadId> heads = {{0, 3}, {2, 1}};
+//   Status s = remove_heads(model.encoder.encoder(), heads);
+//   s = write_pruned("topics", "smaller", model.encoder.encoder());
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/causal_model.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
 #include "headwise/version.h"
@@ -64,6 +73,31 @@ Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
+
+// Corrects the outputs of a pruned encoder by least squares on at most 256 of
+// the texts, evenly spread: more texts change little and take memory. The
+// progress counts layers. Errors: those of SentenceEncoder::tokenize().
+Status correct_on_texts(BertEncoder& pruned, const SentenceEncoder& whole,
+                        std::span<const std::string_view> texts,
+                        const SentenceOptions& options = {});
+
+struct WritePrunedOptions {
+  // Removed heads become zeros, so that every layer has all its heads.
+  // Otherwise they are gone.
+  bool full_size = false;
+  bool keep_other_files = false;  // as in ModelChanges
+};
+
+// The model of the folder `source` with the attention of `pruned`. Errors:
+// those of write_model().
+Status write_pruned(const std::string& source, const std::string& folder,
+                    const BertEncoder& pruned,
+                    const WritePrunedOptions& options = {});
+
+// The mean cosine similarity of the rows of two matrices, both
+// (texts, embedding_size). Errors: shape_mismatch.
+Result<double> mean_cosine(TensorView<const float, 2> a,
+                           TensorView<const float, 2> b);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

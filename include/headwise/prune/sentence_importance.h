@@ -1,11 +1,11 @@
 // The importance of the heads of a model folder, measured on labelled or
 // unlabelled texts. With labels the loss is that of the folder's classifier, or
 // of one trained on the texts; without, how far each embedding moves
-// (sentence_losses.h).
+// (embedding_losses()).
 //
 // A run proceeds in steps of one batch of examples. With a journal it can be
 // interrupted and resumed with the same bits. Several ranks may divide the
-// examples of each batch (share_examples.h): they make the same calls with the
+// examples of each batch (share_examples()): they make the same calls with the
 // same arguments, and the journal is that of rank 0. The number of ranks
 // changes no bit, and a run may be resumed on another number of them.
 //
@@ -24,14 +24,19 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "headwise/base/hidden.h"
+#include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/interop/journal.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/prune/importance.h"
-#include "headwise/prune/importance_file.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
 #include "headwise/train/labelled_text.h"
@@ -55,9 +60,6 @@ class SentenceImportance {
   static Result<SentenceImportance> create(
       const std::string& folder, const LabelledText& text,
       const SentenceImportanceOptions& options);
-  SentenceImportance(SentenceImportance&& other) noexcept;
-  SentenceImportance& operator=(SentenceImportance&& other) noexcept;
-  ~SentenceImportance();
 
   std::size_t steps() const;
   std::size_t done() const;
@@ -74,11 +76,57 @@ class SentenceImportance {
   Status keep_in(Journal& journal) const;
 
  private:
-  class State;
-  explicit SentenceImportance(std::unique_ptr<State> state);
+  class HEADWISE_HIDDEN State;
+  explicit SentenceImportance(Hidden<State> state) : state_(std::move(state)) {}
 
-  std::unique_ptr<State> state_;
+  Hidden<State> state_;
 };
+
+// Sentence models as importance sees them. The arguments must outlive the
+// returned model.
+//
+// Errors of its functions: invalid_argument for a sentence without a token,
+// shape_mismatch if there is not one target per sentence; those of
+// cross_entropy() and of SentenceEncoder::forward_for_backward().
+//
+// Example:
+//   GatedModel model = classification_losses(encoder, probe, ids, targets);
+//   auto run = ImportanceRun::create(std::move(model), {}).value();
+
+// The cross-entropy of the probe for each sentence's label. Gradients need an
+// encoder that was read for training.
+GatedModel classification_losses(
+    const SentenceEncoder& encoder, const LabelProbe& probe,
+    const RaggedTokens& ids, const std::vector<std::int64_t>& targets,
+    const Executor& executor = Executor::default_executor());
+
+// Without labels: how far each sentence's embedding e is from the one with all
+// heads, e_0. `losses` are |e - e_0|^2. Their gradient is 0 while all heads are
+// on, so `gradients` are those of r . e with a random direction r for each
+// sentence: over many sentences, the mean square is that of |de/dg|^2 up to a
+// factor that is the same for all heads.
+GatedModel embedding_losses(
+    const SentenceEncoder& encoder, const RaggedTokens& ids, Seed seed = {},
+    const Executor& executor = Executor::default_executor());
+
+// A model whose examples are divided among the ranks of a group.
+//
+// Each function of the model computes the r-th part of its examples on rank r,
+// and every rank gets the values of all of them. So an ImportanceRun with this
+// model adds the same numbers in the same order on every rank, and has the bits
+// of one process.
+//
+// Errors of its functions: those of the model, which all ranks agree on;
+// rank_failure.
+//
+// Example:
+//   GatedModel model = share_examples(
+//       classification_losses(encoder, probe, ids, targets), *group).value();
+//   auto run = ImportanceRun::create(std::move(model), {}).value();
+
+// All ranks make the same calls of a model that is the same everywhere. The
+// group must outlive the result. Errors: out_of_memory.
+Result<GatedModel> share_examples(GatedModel model, Communicator& group);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

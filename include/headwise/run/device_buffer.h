@@ -11,11 +11,26 @@
 #include <string>
 
 #include "headwise/base/result.h"
-#include "headwise/run/device.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
+
+// Where a call runs: on the CPU, or in a stream of the current CUDA device.
+//
+// Example:
+//   attention(q, k, v, {.output = out}, {}, {.device = Device::cuda(stream)});
+
+struct Device {
+  enum class Kind { cpu, cuda };
+
+  Kind kind = Kind::cpu;
+  // A cudaStream_t; null: the default stream. Calls put work into it and do not
+  // wait for it.
+  void* stream = nullptr;
+
+  static Device cuda(void* stream = nullptr) { return {Kind::cuda, stream}; }
+};
 
 class DeviceBuffer {
  public:

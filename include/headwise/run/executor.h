@@ -52,15 +52,15 @@ class Executor {
                    FunctionRef<void(std::size_t worker)> work) const;
 
  private:
-  struct Threads;
-  struct Pool;
-  explicit Executor(std::shared_ptr<Threads> threads);
-  explicit Executor(std::shared_ptr<const Pool> pool);
+  struct HEADWISE_HIDDEN Threads;
+  struct HEADWISE_HIDDEN Pool;
+  HEADWISE_HIDDEN explicit Executor(std::shared_ptr<Threads> threads);
+  HEADWISE_HIDDEN explicit Executor(std::shared_ptr<const Pool> pool);
   // Of the executor's own threads.
-  std::size_t own_threads() const;
+  HEADWISE_HIDDEN std::size_t own_threads() const;
   // run_workers() with several workers on several of its own threads.
-  void spread(std::size_t workers,
-              FunctionRef<void(std::size_t worker)> work) const;
+  HEADWISE_HIDDEN void spread(std::size_t workers,
+                              FunctionRef<void(std::size_t worker)> work) const;
 
   std::shared_ptr<Threads> threads_;  // null: the default, or a pool
   std::shared_ptr<const Pool> pool_;

@@ -30,11 +30,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/arithmetic.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
@@ -92,9 +93,6 @@ class ClassifierRun {
                                       SentenceEncoder encoder, LabelProbe probe,
                                       ClassifierExamples examples,
                                       Communicator* group = nullptr);
-  ClassifierRun(ClassifierRun&& other) noexcept;
-  ClassifierRun& operator=(ClassifierRun&& other) noexcept;
-  ~ClassifierRun();
 
   // Continues from `checkpoint`, which was read from the file `path`. The run
   // may have more epochs than the one that wrote it. Errors: bad_data for a
@@ -127,10 +125,10 @@ class ClassifierRun {
   const LabelProbe& probe() const;
 
  private:
-  class State;
-  explicit ClassifierRun(std::unique_ptr<State> state);
+  class HEADWISE_HIDDEN State;
+  explicit ClassifierRun(Hidden<State> state) : state_(std::move(state)) {}
 
-  std::unique_ptr<State> state_;
+  Hidden<State> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,5 +1,5 @@
 // A training run of a small causal model (models/causal_model.h) on texts whose
-// words come twice (train/repeated_words.h): two layers of four heads, 64
+// words come twice: two layers of four heads, 64
 // features. A step takes 32 new texts, clips the gradients to a norm of 1 and
 // applies AdamW. The loss is that of the words that can be known, the second
 // half. The result depends only on the settings: not on threads, nor on whether
@@ -83,11 +83,11 @@ class InductionRun {
   const std::vector<double>& losses() const { return losses_; }  // one per step
 
  private:
-  InductionRun(const InductionSettings& settings, CausalModel model,
-               Optimizer optimizer);
+  HEADWISE_HIDDEN InductionRun(const InductionSettings& settings,
+                               CausalModel model, Optimizer optimizer);
 
-  CheckpointView saved() const;
-  Result<double> take_step(const Executor& executor);
+  HEADWISE_HIDDEN CheckpointView saved() const;
+  HEADWISE_HIDDEN Result<double> take_step(const Executor& executor);
 
   InductionSettings settings_;
   CausalModel model_;

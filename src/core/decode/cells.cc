@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headwise/base/checked_product.h"
-#include "headwise/run/large_pages.h"
+#include "headwise/run/workspace.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

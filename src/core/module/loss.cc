@@ -1,5 +1,3 @@
-#include "headwise/module/loss.h"
-
 #include <cmath>
 #include <limits>
 #include <string>
@@ -8,6 +6,7 @@
 #include "base/check.h"
 #include "base/exponential.h"
 #include "base/out_of_memory.h"
+#include "headwise/module/optimizer.h"
 #include "headwise/steps/softmax.h"
 #include "module/row_loss.h"
 #include "run/float_environment.h"

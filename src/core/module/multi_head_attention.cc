@@ -70,14 +70,6 @@ struct detail::SavedLayer {
   std::uint64_t params_id;
 };
 
-void detail::DeleteSavedLayer::operator()(SavedLayer* saved) const {
-  delete saved;
-}
-
-void MultiHeadAttention::Delete::operator()(State* state) const {
-  delete state;
-}
-
 // ---- How a layer is made. ----
 
 Result<MultiHeadAttention> MultiHeadAttention::create(
@@ -88,8 +80,7 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
     HEADWISE_ASSIGN(auto params, draw_params(layer.config, seed));
     set_params(layer, std::move(params));
   }
-  return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{std::move(layer)}));
+  return MultiHeadAttention(std::make_unique<State>(State{std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -112,8 +103,7 @@ Result<MultiHeadAttention> MultiHeadAttention::from_params(
       auto layer,
       new_layer(config_of(params, std::move(heads), v_head_dim), Seed{}));
   set_params(layer, std::move(params));
-  return MultiHeadAttention(
-      std::unique_ptr<State, Delete>(new State{std::move(layer)}));
+  return MultiHeadAttention(std::make_unique<State>(State{std::move(layer)}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -297,8 +287,8 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
                   narrow_result<T>(std::move(run.result), executor));
   MultiHeadAttentionSavedOf<T> saved;
   saved.result_ = std::move(result);
-  saved.state_.reset(new detail::SavedLayer{std::move(inputs), std::move(run),
-                                            state_->params_id});
+  saved.state_ = std::make_unique<detail::SavedLayer>(
+      detail::SavedLayer{std::move(inputs), std::move(run), state_->params_id});
   return saved;
 }
 

@@ -218,7 +218,7 @@ Result<Optimizer> Optimizer::create(const SgdConfig& config) try {
   HEADWISE_TRY(check_not_negative("learning_rate", config.learning_rate));
   HEADWISE_TRY(check_not_negative("momentum", config.momentum));
   HEADWISE_TRY(check_not_negative("weight_decay", config.weight_decay));
-  return Optimizer(std::unique_ptr<State, Delete>(new State{config}));
+  return Optimizer(std::make_unique<State>(State{config}));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -229,12 +229,10 @@ Result<Optimizer> Optimizer::create(const AdamWConfig& config) try {
   HEADWISE_TRY(check_beta("beta2", config.beta2));
   HEADWISE_TRY(check_not_negative("epsilon", config.epsilon));
   HEADWISE_TRY(check_not_negative("weight_decay", config.weight_decay));
-  return Optimizer(std::unique_ptr<State, Delete>(new State{config}));
+  return Optimizer(std::make_unique<State>(State{config}));
 } catch (...) {
   return caught_out_of_memory();
 }
-
-void Optimizer::Delete::operator()(State* state) const { delete state; }
 
 void Optimizer::begin_step() { ++state_->step; }
 

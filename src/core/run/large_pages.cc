@@ -1,6 +1,6 @@
-#include "headwise/run/large_pages.h"
-
 #include <cstdint>
+
+#include "headwise/run/workspace.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>

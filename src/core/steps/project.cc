@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "headwise/base/tensor.h"
-#include "headwise/run/large_pages.h"
+#include "headwise/run/workspace.h"
 #include "kernels/gemm.h"
 #include "kernels/pair_gemm.h"
 #include "kernels/pair_tile.h"

@@ -8,7 +8,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
-#include "headwise/run/large_pages.h"
+#include "headwise/run/workspace.h"
 #include "kernels/gemm.h"
 #include "kernels/narrow.h"
 #include "kernels/pair_gemm.h"

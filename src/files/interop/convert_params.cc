@@ -9,11 +9,11 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/interop/model_heads.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
+#include "interop/model_heads.h"
 #include "interop/param_file.h"
 #include "interop/said_heads.h"
 

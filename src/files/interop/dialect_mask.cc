@@ -1,5 +1,3 @@
-#include "headwise/interop/dialect_mask.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -11,6 +9,7 @@
 
 #include "base/check.h"
 #include "headwise/base/dtype.h"
+#include "headwise/interop/dialects.h"
 #include "interop/dialect_steps.h"
 #include "interop/mask_numbers.h"
 

@@ -7,7 +7,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/dialect_diff.h"
-#include "headwise/interop/dialect_mask.h"
+#include "headwise/interop/dialects.h"
 #include "headwise/steps/shape.h"
 
 namespace headwise::inline HEADWISE_ABI {

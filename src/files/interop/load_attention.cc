@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/interop/model_heads.h"
 #include "headwise/interop/params.h"
+#include "interop/model_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

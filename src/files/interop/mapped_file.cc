@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "headwise/interop/signal_handlers.h"
+#include "headwise/interop/atomic_file.h"
 #include "interop/error_text.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,5 +1,5 @@
 // A regular file as memory, read as its bytes are used. Where somebody shortens
-// the file meanwhile, using them raises SIGBUS (signal_handlers.h).
+// the file meanwhile, using them raises SIGBUS (atomic_file.h).
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,10 @@
-#include "headwise/interop/mask_lint.h"
-
 #include <algorithm>
 #include <cmath>
 #include <new>
 #include <utility>
 
 #include "base/check.h"
+#include "headwise/interop/dialect_diff.h"
 #include "interop/dialect_steps.h"
 
 namespace headwise::inline HEADWISE_ABI {

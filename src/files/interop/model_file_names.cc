@@ -1,10 +1,9 @@
-#include "headwise/interop/model_file_names.h"
-
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <set>
 
+#include "headwise/interop/paths.h"
 #include "interop/folder.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,4 +1,4 @@
-#include "headwise/interop/model_heads.h"
+#include "interop/model_heads.h"
 
 #include <sys/stat.h>
 

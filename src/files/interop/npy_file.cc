@@ -1,11 +1,10 @@
-#include "headwise/interop/npy_file.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/out_of_memory.h"
 #include "headwise/interop/array.h"
+#include "headwise/interop/npy.h"
 #include "interop/input_file.h"
 #include "interop/npy_header.h"
 #include "interop/npy_stream.h"
@@ -31,11 +30,6 @@ struct NpyFile::Open {
     return got;
   }
 };
-
-NpyFile::NpyFile(std::unique_ptr<Open> open) : open_(std::move(open)) {}
-NpyFile::NpyFile(NpyFile&&) noexcept = default;
-NpyFile& NpyFile::operator=(NpyFile&&) noexcept = default;
-NpyFile::~NpyFile() = default;
 
 Result<NpyFile> NpyFile::open(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<NpyFile> {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "headwise/interop/npy.h"
-#include "headwise/interop/npy_file.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"

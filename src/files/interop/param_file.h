@@ -14,8 +14,8 @@
 #include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/param_inspection.h"
-#include "headwise/interop/sharded_safetensors.h"
 #include "interop/npz_entries.h"
+#include "interop/sharded_safetensors.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {

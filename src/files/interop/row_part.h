@@ -10,7 +10,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/interop/row_parts.h"
+#include "headwise/interop/journal.h"
 #include "headwise/json/json.h"
 #include "interop/mapped_file.h"
 

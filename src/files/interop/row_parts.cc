@@ -1,4 +1,3 @@
-#include "headwise/interop/row_parts.h"
 
 #include <unistd.h>
 

@@ -14,9 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
-#include "headwise/interop/signal_handlers.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {

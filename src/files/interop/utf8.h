@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/interop/utf8.h"  // IWYU pragma: export
+#include "headwise/interop/file_subject.h"  // IWYU pragma: export
 
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {

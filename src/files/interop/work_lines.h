@@ -1,5 +1,5 @@
 // The first lines of a file that holds results of a computation (journal.h,
-// row_parts.h):
+// RowParts):
 //
 //   {"of":WORK,..}
 //   SHA-256 of that line

@@ -12,7 +12,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/models/text_model.h"
 #include "models/bert_rows.h"
 #include "run/shared_progress.h"
 
@@ -26,15 +26,15 @@ constexpr std::array<std::string_view, 3> kMethodNames = {"zero", "mean",
 // ---- Sets that begin with the same heads share a branch. ----
 
 // Heads of one layer: their places in it.
-using LayerHeads = std::pair<std::size_t, std::vector<std::size_t>>;
+using HeadsOfLayer = std::pair<std::size_t, std::vector<std::size_t>>;
 
 struct Branch {
-  std::optional<std::size_t> set{};                        // that ends here
-  std::map<LayerHeads, std::unique_ptr<Branch>> longer{};  // in later layers
+  std::optional<std::size_t> set{};                          // that ends here
+  std::map<HeadsOfLayer, std::unique_ptr<Branch>> longer{};  // in later layers
 };
 
 // Its heads by layer.
-Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
+Result<std::vector<HeadsOfLayer>> by_layer(const HeadsLeft& left, HeadSet set) {
   if (set.empty()) {
     return value_error(kAblation, "heads", "empty", "at least 1 head");
   }
@@ -44,7 +44,7 @@ Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
                           message("has {}.{} twice", twice->layer, twice->head),
                           "each head once");
   }
-  std::vector<LayerHeads> layers;
+  std::vector<HeadsOfLayer> layers;
   for (const HeadId& id : set) {
     HEADWISE_ASSIGN(const auto place,
                     place_of_head(kAblation, "heads", id, left));
@@ -66,7 +66,7 @@ Result<Branch> tree_of(const HookedModel& model,
   for (std::size_t n = 0; n < sets.size(); ++n) {
     HEADWISE_ASSIGN(const auto layers, by_layer(left, sets[n]));
     Branch* branch = &root;
-    for (const LayerHeads& heads : layers) {
+    for (const HeadsOfLayer& heads : layers) {
       auto& longer = branch->longer[heads];
       if (!longer) {
         longer = std::make_unique<Branch>();
@@ -170,7 +170,7 @@ class BatchRun {
   };
 
   Result<Pass> passed(const Branch& branch, std::optional<LayerEntry> from,
-                      const LayerHeads& ablated) {
+                      const HeadsOfLayer& ablated) {
     Pass pass;
     for (const auto& [heads, longer] : branch.longer) {
       pass.entries.try_emplace(heads.first);

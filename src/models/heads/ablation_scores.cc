@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/ablation.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "headwise/train/next_token.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,4 +1,4 @@
-#include "headwise/heads/assignment.h"
+#include "heads/assignment.h"
 
 #include <limits>
 #include <utility>

@@ -1,5 +1,3 @@
-#include "headwise/heads/attention_flow.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/heads/rollout.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

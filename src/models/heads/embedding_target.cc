@@ -1,5 +1,3 @@
-#include "headwise/heads/embedding_target.h"
-
 #include <cmath>
 #include <span>
 #include <string>
@@ -8,7 +6,8 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/finite_outputs.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/heads/attribution_target.h"
+#include "headwise/models/text_model.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
 

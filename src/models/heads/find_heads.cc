@@ -6,8 +6,8 @@
 
 #include "base/out_of_memory.h"
 #include "heads/numbered_heads.h"
-#include "headwise/heads/offset_profile.h"
-#include "headwise/heads/pattern_scores.h"
+#include "heads/offset_profile.h"
+#include "heads/text_layers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

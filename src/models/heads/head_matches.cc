@@ -1,6 +1,6 @@
-#include "headwise/heads/head_matches.h"
+#include "heads/head_matches.h"
 
-#include "headwise/heads/assignment.h"
+#include "heads/assignment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,5 +1,5 @@
 // What a key adds to the output of its layer through one head, for an attention
-// weight of 1: f[h,j] of heads/value_norms.h.
+// weight of 1: f[h,j] of value_norms().
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/hooked_model.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/models/text_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

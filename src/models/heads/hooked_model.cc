@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/models/text_model.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
 

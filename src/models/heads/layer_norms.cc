@@ -1,5 +1,3 @@
-#include "headwise/heads/layer_norms.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -13,6 +11,7 @@
 #include "heads/one_sequence.h"
 #include "heads/pair_sums.h"
 #include "heads/weight_rows.h"
+#include "headwise/heads/norm_statistics.h"
 #include "module/layer_call.h"
 
 namespace headwise::inline HEADWISE_ABI {

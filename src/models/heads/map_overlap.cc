@@ -1,4 +1,4 @@
-#include "headwise/heads/map_overlap.h"
+#include "heads/map_overlap.h"
 
 #include <algorithm>
 #include <array>

@@ -7,9 +7,10 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
+#include "heads/head_matches.h"
+#include "heads/map_overlap.h"
 #include "heads/numbered_heads.h"
 #include "heads/text_heads.h"
-#include "headwise/heads/map_overlap.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -194,10 +195,13 @@ Result<ModelComparison> ModelComparison::of(
   }
   HEADWISE_TRY(Texts(a, b, texts, options, limit).add_to(made));
   if (made.same_tokens_ != 0) {
-    made.matches_ = match_heads(made.similarity_, made.a_.heads, made.b_.heads);
+    HeadMatches matches =
+        match_heads(made.similarity_, made.a_.heads, made.b_.heads);
+    made.partners_ = std::move(matches.partners);
+    made.nearest_ = std::move(matches.nearest);
   } else {
-    made.matches_.partners.resize(pairs[0]);
-    made.matches_.nearest.resize(pairs[0]);
+    made.partners_.resize(pairs[0]);
+    made.nearest_.resize(pairs[0]);
   }
   return made;
 } catch (...) {
@@ -207,7 +211,7 @@ Result<ModelComparison> ModelComparison::of(
 std::vector<std::optional<std::size_t>> ModelComparison::others(
     HeadPairing pairing) const {
   if (pairing == HeadPairing::match) {
-    return matches_.partners;
+    return partners_;
   }
   std::vector<std::optional<std::size_t>> found;
   for (const HeadId& head : a_.heads) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headwise/models/text_model.h"
-#include "headwise/module/head_id.h"
+#include "headwise/module/head_hooks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,4 +1,4 @@
-#include "headwise/heads/offset_profile.h"
+#include "heads/offset_profile.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "headwise/heads/pattern.h"
-
 #include <array>
+
+#include "headwise/heads/find_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

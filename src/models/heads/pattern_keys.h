@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "headwise/base/function_ref.h"
-#include "headwise/heads/pattern.h"
-#include "headwise/heads/pattern_scores.h"
+#include "headwise/heads/find_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,5 +1,3 @@
-#include "headwise/heads/pattern_scores.h"
-
 #include <array>
 #include <limits>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "heads/pattern_keys.h"
 #include "heads/pooled_heads.h"
 #include "heads/weight_tiles.h"
+#include "headwise/heads/find_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

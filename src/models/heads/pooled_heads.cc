@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/weights_statistics.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,5 +1,3 @@
-#include "headwise/heads/repeated_tokens.h"
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -8,7 +6,8 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/heads/special_tokens.h"
+#include "headwise/heads/find_heads.h"
+#include "headwise/models/wordpiece.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "heads/numbered_heads.h"
 #include "heads/pooled_heads.h"
-#include "headwise/heads/text_layers.h"
+#include "heads/text_layers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 std::vector<ComparedLayer> TextHeads::compared() const {

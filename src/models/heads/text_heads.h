@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "heads/map_overlap.h"
 #include "headwise/base/result.h"
-#include "headwise/heads/map_overlap.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/models/text_model.h"
 #include "headwise/run/executor.h"

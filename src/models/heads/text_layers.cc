@@ -1,4 +1,4 @@
-#include "headwise/heads/text_layers.h"
+#include "heads/text_layers.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "headwise/heads/projected_heads.h"
-#include "headwise/heads/special_tokens.h"
+#include "headwise/models/wordpiece.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {

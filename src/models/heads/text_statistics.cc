@@ -1,10 +1,10 @@
-#include "headwise/heads/text_statistics.h"
-
 #include <limits>
 
 #include "base/out_of_memory.h"
 #include "heads/numbered_heads.h"
 #include "heads/pooled_heads.h"
+#include "heads/text_layers.h"
+#include "headwise/heads/find_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -11,9 +11,9 @@
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/gradient_attention.h"
-#include "headwise/heads/special_tokens.h"
-#include "headwise/heads/value_norms.h"
+#include "headwise/heads/norm_statistics.h"
 #include "headwise/inspect/trace.h"
+#include "headwise/models/wordpiece.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

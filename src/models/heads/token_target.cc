@@ -1,5 +1,3 @@
-#include "headwise/heads/token_target.h"
-
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,8 +5,9 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/finite_outputs.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/heads/attribution_target.h"
 #include "headwise/models/label_probe.h"
+#include "headwise/models/text_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,10 +1,9 @@
-#include "headwise/heads/value_norms.h"
-
 #include <cmath>
 #include <string_view>
 
 #include "base/out_of_memory.h"
 #include "heads/head_values.h"
+#include "headwise/heads/norm_statistics.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

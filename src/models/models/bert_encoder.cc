@@ -324,8 +324,6 @@ Status check_call(const BertParams& params, const RaggedTokens& ids,
   return check_token_types(params, ids, pass.token_types);
 }
 
-void BertEncoder::Delete::operator()(State* state) const { delete state; }
-
 const BertConfig& BertEncoder::config() const { return state_->config; }
 
 Arithmetic BertEncoder::arithmetic() const {

@@ -315,8 +315,7 @@ Result<BertEncoder> BertEncoder::read(const std::string& folder,
                                       const BertAccess& access) {
   return catching_out_of_memory([&]() -> Result<BertEncoder> {
     HEADWISE_ASSIGN(auto params, read_bert_params(folder, config, access));
-    return BertEncoder(
-        std::unique_ptr<State, Delete>(new State{std::move(params)}));
+    return BertEncoder(std::make_unique<State>(State{std::move(params)}));
   });
 }
 

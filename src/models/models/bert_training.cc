@@ -260,8 +260,6 @@ struct BertSaved::State {
   }
 };
 
-void BertSaved::Delete::operator()(State* state) const { delete state; }
-
 Result<BertSaved> BertEncoder::forward_for_backward(
     const RaggedTokens& ids, const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Result<BertSaved> {
@@ -273,7 +271,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
         check_training_pass(kBertTraining, pass, params.layers.size()));
     HEADWISE_TRY(check_call(params, ids, pass));
     BertSaved saved;
-    saved.state_.reset(new BertSaved::State{
+    saved.state_ = std::make_unique<BertSaved::State>(BertSaved::State{
         ids,
         offsets_of(ids),
         pass.executor ? pass.executor : &Executor::default_executor(),

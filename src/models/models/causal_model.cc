@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
-#include "headwise/interop/utf8.h"
+#include "headwise/interop/file_subject.h"
 #include "models/causal_params.h"
 #include "models/causal_state.h"
 
@@ -128,12 +128,6 @@ CausalModel::State::State(CausalParams params)
             .max_tokens_key = "max_position_embeddings",
             .max_positions = config.max_positions,
             .causal = true} {}
-
-CausalModel::CausalModel(std::unique_ptr<State> state)
-    : state_(std::move(state)) {}
-CausalModel::CausalModel(CausalModel&& other) noexcept = default;
-CausalModel& CausalModel::operator=(CausalModel&& other) noexcept = default;
-CausalModel::~CausalModel() = default;
 
 Result<CausalModel> CausalModel::create(const CausalConfig& config,
                                         Vocabulary vocabulary, Seed seed,

@@ -42,8 +42,6 @@ struct CausalSaved::State {
   }
 };
 
-void CausalSaved::Delete::operator()(State* state) const { delete state; }
-
 namespace {
 
 // A backward pass on its way through the layers.
@@ -160,7 +158,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
   HEADWISE_TRY(check_call(params, ids, pass));
   HEADWISE_ASSIGN(auto rows, causal_rows(ids));
   CausalSaved saved;
-  saved.state_.reset(new CausalSaved::State{
+  saved.state_ = std::make_unique<CausalSaved::State>(CausalSaved::State{
       std::move(rows),
       offsets_of(ids),
       pass.executor ? pass.executor : &Executor::default_executor(),

@@ -1,10 +1,9 @@
-#include "headwise/models/heads_left.h"
-
 #include <algorithm>
 #include <string>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/text_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

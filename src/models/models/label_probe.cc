@@ -13,7 +13,6 @@
 #include "base/exponential.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/safetensors.h"
-#include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
 #include "headwise/steps/softmax.h"
 #include "interop/error_text.h"

@@ -1,10 +1,9 @@
-#include "headwise/models/model_digest.h"
-
 #include <string_view>
 #include <vector>
 
 #include "base/out_of_memory.h"
 #include "headwise/interop/sha256.h"
+#include "headwise/models/sentence_encoder.h"
 #include "interop/find_params.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"

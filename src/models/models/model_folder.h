@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headwise/models/model_folder.h"  // IWYU pragma: export
+#include "headwise/models/write_model.h"  // IWYU pragma: export
 #include "interop/atomic_folder.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/wordpiece.h"
 #include "interop/error_text.h"
 #include "interop/json_events.h"
 #include "interop/json_leaves.h"

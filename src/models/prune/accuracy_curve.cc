@@ -1,5 +1,3 @@
-#include "headwise/prune/accuracy_curve.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -7,6 +5,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/prune/pruned_accuracy.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

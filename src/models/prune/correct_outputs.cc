@@ -1,4 +1,4 @@
-#include "headwise/prune/correct_outputs.h"
+#include "prune/correct_outputs.h"
 
 #include <Eigen/Dense>
 #include <algorithm>

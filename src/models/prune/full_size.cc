@@ -1,4 +1,4 @@
-#include "headwise/prune/full_size.h"
+#include "prune/full_size.h"
 
 #include <cstddef>
 #include <string_view>

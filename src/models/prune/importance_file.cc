@@ -1,5 +1,3 @@
-#include "headwise/prune/importance_file.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -8,8 +6,9 @@
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/json/json.h"
-#include "headwise/models/heads_left.h"
-#include "headwise/models/model_digest.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/models/text_model.h"
+#include "headwise/prune/importance.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 

@@ -123,11 +123,6 @@ PrunedAccuracy::PrunedAccuracy(std::string folder, const LabelProbe& probe,
                                ConstantPart constant)
     : state_(std::make_unique<State>(std::move(folder), probe, text, options,
                                      constant)) {}
-PrunedAccuracy::PrunedAccuracy(PrunedAccuracy&& other) noexcept = default;
-PrunedAccuracy& PrunedAccuracy::operator=(PrunedAccuracy&& other) noexcept =
-    default;
-PrunedAccuracy::~PrunedAccuracy() = default;
-
 Status PrunedAccuracy::keep_in(Journal journal) {
   return catching_out_of_memory([&] {
     state_->keep_in(std::move(journal));

@@ -1,5 +1,3 @@
-#include "headwise/prune/pruned_model.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -8,8 +6,9 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/write_model.h"
-#include "headwise/prune/correct_outputs.h"
-#include "headwise/prune/full_size.h"
+#include "headwise/prune/remove_heads.h"
+#include "prune/correct_outputs.h"
+#include "prune/full_size.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/models/heads_left.h"
+#include "headwise/models/text_model.h"
 #include "headwise/steps/head_groups.h"
 
 namespace headwise::inline HEADWISE_ABI {

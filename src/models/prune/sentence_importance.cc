@@ -8,11 +8,9 @@
 
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
-#include "headwise/distribute/share_text.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/json/json.h"
-#include "headwise/models/model_digest.h"
-#include "headwise/prune/sentence_losses.h"
-#include "headwise/prune/share_examples.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/version.h"
 
@@ -185,14 +183,6 @@ Json SentenceImportance::State::work() const {
           {"batch", importance.batch},
           {"seed", importance.seed.value}};
 }
-
-SentenceImportance::SentenceImportance(std::unique_ptr<State> state)
-    : state_(std::move(state)) {}
-SentenceImportance::SentenceImportance(SentenceImportance&& other) noexcept =
-    default;
-SentenceImportance& SentenceImportance::operator=(
-    SentenceImportance&& other) noexcept = default;
-SentenceImportance::~SentenceImportance() = default;
 
 Result<SentenceImportance> SentenceImportance::create(
     const std::string& folder, const LabelledText& text,

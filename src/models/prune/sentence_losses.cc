@@ -1,5 +1,3 @@
-#include "headwise/prune/sentence_losses.h"
-
 #include <algorithm>
 #include <span>
 #include <string>
@@ -8,8 +6,9 @@
 #include "base/check.h"
 #include "base/logarithm.h"
 #include "base/out_of_memory.h"
-#include "headwise/models/heads_left.h"
-#include "headwise/module/loss.h"
+#include "headwise/models/text_model.h"
+#include "headwise/module/optimizer.h"
+#include "headwise/prune/sentence_importance.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
 

@@ -1,5 +1,3 @@
-#include "headwise/prune/share_examples.h"
-
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
+#include "headwise/prune/sentence_importance.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,9 +1,9 @@
-#include "headwise/train/accuracy.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+
+#include "headwise/train/sentence_classifier.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

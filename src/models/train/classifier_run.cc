@@ -53,13 +53,6 @@ Result<ClassifierExamples> ClassifierExamples::of(
   return caught_out_of_memory();
 }
 
-ClassifierRun::ClassifierRun(std::unique_ptr<State> state)
-    : state_(std::move(state)) {}
-ClassifierRun::ClassifierRun(ClassifierRun&& other) noexcept = default;
-ClassifierRun& ClassifierRun::operator=(ClassifierRun&& other) noexcept =
-    default;
-ClassifierRun::~ClassifierRun() = default;
-
 Result<ClassifierRun> ClassifierRun::create(const ClassifierSettings& settings,
                                             SentenceEncoder encoder,
                                             LabelProbe probe,

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "distribute/or_tell.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "train/epoch_order.h"
 #include "train/failed_step.h"
 #include "train/finite_values.h"

@@ -7,11 +7,11 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "headwise/train/next_token.h"
-#include "headwise/train/repeated_words.h"
 #include "train/failed_step.h"
 #include "train/finite_values.h"
+#include "train/repeated_words.h"
 #include "train/resumed_checkpoint.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/label_probe.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "module/row_loss.h"
 #include "run/float_environment.h"
 

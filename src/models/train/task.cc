@@ -1,12 +1,11 @@
-#include "headwise/train/task.h"
-
 #include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 
 #include "base/out_of_memory.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
+#include "headwise/train/task_run.h"
 #include "train/draws.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

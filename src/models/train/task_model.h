@@ -26,7 +26,7 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/embedding.h"
 #include "headwise/steps/projection.h"
-#include "headwise/train/task.h"
+#include "headwise/train/task_run.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

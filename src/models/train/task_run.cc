@@ -225,11 +225,6 @@ Status TaskRun::State::resume(const Checkpoint& checkpoint,
 
 // ---- The public class. ----
 
-TaskRun::TaskRun(std::unique_ptr<State> state) : state_(std::move(state)) {}
-TaskRun::TaskRun(TaskRun&& other) noexcept = default;
-TaskRun& TaskRun::operator=(TaskRun&& other) noexcept = default;
-TaskRun::~TaskRun() = default;
-
 Result<TaskRun> TaskRun::create(const TaskSettings& settings) try {
   TaskModelConfig config = kModel;
   config.scoring = settings.scoring;

@@ -47,12 +47,6 @@ Result<std::vector<OnnxAttention>> OnnxModel::attention(
   return not_run();
 }
 
-OnnxAttention::OnnxAttention(std::unique_ptr<Parts> parts)
-    : parts_(std::move(parts)) {}
-OnnxAttention::OnnxAttention(OnnxAttention&& other) noexcept = default;
-OnnxAttention& OnnxAttention::operator=(OnnxAttention&& other) noexcept =
-    default;
-OnnxAttention::~OnnxAttention() = default;
 TensorView<const float, 4> OnnxAttention::query() const { return {}; }
 TensorView<const float, 4> OnnxAttention::key() const { return {}; }
 TensorView<const float, 4> OnnxAttention::value() const { return {}; }

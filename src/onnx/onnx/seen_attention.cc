@@ -70,13 +70,6 @@ Result<SeenAttention> seen_attention(
                            std::move(own_key), std::move(own_value)});
 }
 
-OnnxAttention::OnnxAttention(std::unique_ptr<Parts> parts)
-    : parts_(std::move(parts)) {}
-OnnxAttention::OnnxAttention(OnnxAttention&& other) noexcept = default;
-OnnxAttention& OnnxAttention::operator=(OnnxAttention&& other) noexcept =
-    default;
-OnnxAttention::~OnnxAttention() = default;
-
 TensorView<const float, 4> OnnxAttention::query() const {
   return query_view(floats(std::as_const(parts_->query)), parts_->sizes,
                     parts_->sizes.D);

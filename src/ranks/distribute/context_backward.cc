@@ -1,5 +1,3 @@
-#include "headwise/distribute/context_backward.h"
-
 #include <utility>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "distribute/query_rows.h"
 #include "distribute/rank_tensors.h"
 #include "distribute/row_gradients.h"
+#include "headwise/distribute/context_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -173,8 +172,7 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
   HEADWISE_TRY(run.query_gradients());
   HEADWISE_TRY(run.key_gradients());
   const RankHeads heads = planned_heads(shape, group.ranks());
-  HEADWISE_TRY(
-      row_gradients.add_up(group, shape, all->shards, heads, tensors));
+  HEADWISE_TRY(row_gradients.add_up(group, shape, all->shards, heads, tensors));
   return gradients_by_heads(
       group, {kContextBackward, all->spec, whole, all->shards, heads}, own,
       sums_over_pairs(gradients));

@@ -60,12 +60,6 @@ KvCacheOptions stored_options(const ContextCacheOptions& options) {
 
 }  // namespace
 
-ContextCache::ContextCache(std::unique_ptr<ContextCacheState> state)
-    : state_(std::move(state)) {}
-ContextCache::ContextCache(ContextCache&&) noexcept = default;
-ContextCache& ContextCache::operator=(ContextCache&&) noexcept = default;
-ContextCache::~ContextCache() = default;
-
 Result<ContextCache> ContextCache::create(const ContextCacheOptions& options,
                                           std::size_t ranks,
                                           std::size_t rank) try {

@@ -14,7 +14,7 @@
 #include "distribute/or_abort.h"
 #include "distribute/project_rows.h"
 #include "distribute/visible_work.h"
-#include "headwise/distribute/context_backward.h"
+#include "headwise/distribute/context_attention.h"
 #include "headwise/steps/norm_heads.h"
 #include "module/head_gradients.h"
 #include "module/layer_moves.h"

@@ -1,9 +1,8 @@
-#include "headwise/distribute/heads_backward.h"
-
 #include "distribute/checked_heads.h"
 #include "distribute/gradients_by_heads.h"
 #include "distribute/or_abort.h"
 #include "distribute/rank_tensors.h"
+#include "headwise/distribute/heads_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

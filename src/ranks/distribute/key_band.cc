@@ -1,10 +1,9 @@
-#include "headwise/distribute/key_band.h"
-
 #include <algorithm>
 #include <string>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/distribute/shard_plan.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

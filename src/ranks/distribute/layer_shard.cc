@@ -18,16 +18,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-void detail::DeleteSavedShard::operator()(SavedShard* saved) const {
-  delete saved;
-}
-
-LayerShard::LayerShard(std::unique_ptr<LayerShardState> state)
-    : state_(std::move(state)) {}
-LayerShard::LayerShard(LayerShard&&) noexcept = default;
-LayerShard& LayerShard::operator=(LayerShard&&) noexcept = default;
-LayerShard::~LayerShard() = default;
-
 Result<LayerShard> LayerShard::create(const MultiHeadAttention& layer,
                                       std::size_t ranks, std::size_t rank,
                                       const LayerShardOptions& options) try {
@@ -176,7 +166,7 @@ Result<OwnCall<T>> own_call(const LayerParts& parts, const AttentionSpec& spec,
 template <class T>
 struct ShardRun {
   MultiHeadAttentionResult<3, T> result;
-  std::unique_ptr<detail::SavedShard, detail::DeleteSavedShard> saved;
+  Hidden<detail::SavedShard> saved;
 };
 
 // Attention weights or scores of a rank. The layer of a rank without heads does
@@ -227,12 +217,12 @@ class ShardForward {
     ShardRun<T> done{
         {std::move(narrowed), of_own_heads(run->result.attn_weights, *spec),
          std::move(lse), of_own_heads(run->result.scores, *spec)},
-        nullptr};
+        {}};
     if (call.for_backward) {
       HEADWISE_TRY(round_output(run->result.output, executor));
-      done.saved.reset(new detail::SavedShard{
-          &shard_, std::move(inputs), std::move(own.options), *std::move(run),
-          std::move(merged)});
+      done.saved = std::make_unique<detail::SavedShard>(
+          detail::SavedShard{&shard_, std::move(inputs), std::move(own.options),
+                             *std::move(run), std::move(merged)});
     }
     return done;
   }

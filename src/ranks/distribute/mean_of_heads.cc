@@ -1,5 +1,3 @@
-#include "headwise/distribute/mean_of_heads.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "distribute/call_digest.h"
 #include "distribute/copy_rows.h"
 #include "distribute/or_abort.h"
+#include "headwise/distribute/heads_attention.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,5 +1,3 @@
-#include "headwise/distribute/sequence_decode.h"
-
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -12,6 +10,7 @@
 #include "distribute/or_abort.h"
 #include "distribute/visible_work.h"
 #include "headwise/base/tensor.h"
+#include "headwise/distribute/context_cache.h"
 #include "headwise/steps/offsets.h"
 #include "steps/call_part.h"
 

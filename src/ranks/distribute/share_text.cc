@@ -1,10 +1,9 @@
-#include "headwise/distribute/share_text.h"
-
 #include <array>
 #include <cstdint>
 #include <span>
 
 #include "base/out_of_memory.h"
+#include "headwise/distribute/communicator.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,7 +1,7 @@
-#include "headwise/inspect/position_statistics.h"
-
 #include <cstdint>
 #include <limits>
+
+#include "headwise/inspect/weights_statistics.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,6 +1,6 @@
-#include "headwise/inspect/statistics_sums.h"
-
 #include <cassert>
+
+#include "headwise/inspect/weights_statistics.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,5 +1,3 @@
-#include "headwise/module/loss.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/module/optimizer.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

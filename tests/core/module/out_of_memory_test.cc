@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/module/loss.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/module/optimizer.h"
 #include "support/failures.h"

@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "headwise/interop/journal.h"
-#include "headwise/interop/signal_handlers.h"
 #include "interop/atomic_folder.h"
 #include "interop/files.h"
 #include "interop/temporary.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "headwise/attention/forward.h"
-#include "headwise/interop/dialect_mask.h"
 #include "interop/mask_arrays.h"
 #include "support/errors.h"
 #include "support/tensors.h"

@@ -1,5 +1,3 @@
-#include "headwise/interop/mask_lint.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/interop/dialect_diff.h"
 #include "interop/mask_arrays.h"
 #include "support/errors.h"
 

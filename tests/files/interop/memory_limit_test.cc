@@ -3,9 +3,9 @@
 
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
-#include "headwise/interop/sharded_safetensors.h"
 #include "interop/safetensors_bytes.h"
 #include "interop/safetensors_index.h"
+#include "interop/sharded_safetensors.h"
 #include "interop/zip_file.h"
 #include "support/memory.h"
 

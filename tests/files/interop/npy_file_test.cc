@@ -1,5 +1,4 @@
 // A .npy file in parts: what the whole array has in their places.
-#include "headwise/interop/npy_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,9 +12,9 @@
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/params.h"
-#include "headwise/interop/sharded_safetensors.h"
 #include "headwise/interop/token_text.h"
 #include "interop/files.h"
+#include "interop/sharded_safetensors.h"
 #include "support/failures.h"
 
 namespace headwise::testing_support {

@@ -1,5 +1,3 @@
-#include "headwise/interop/row_parts.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/interop/journal.h"
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
 #include "interop/temporary.h"

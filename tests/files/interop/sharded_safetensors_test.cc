@@ -1,4 +1,4 @@
-#include "headwise/interop/sharded_safetensors.h"
+#include "interop/sharded_safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

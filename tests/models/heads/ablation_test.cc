@@ -12,7 +12,7 @@
 
 #include "headwise/heads/hooked_model.h"
 #include "headwise/prune/remove_heads.h"
-#include "headwise/prune/sentence_losses.h"
+#include "headwise/prune/sentence_importance.h"
 #include "models/bert_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"

@@ -1,5 +1,3 @@
-#include "headwise/heads/attention_flow.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <limits>
 
 #include "heads/plain_heads.h"
+#include "headwise/heads/rollout.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

@@ -19,15 +19,12 @@
 #include <string>
 #include <vector>
 
-#include "headwise/heads/layer_norms.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/heads/rollout.h"
-#include "headwise/heads/value_norms.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
-#include "headwise/module/head_id.h"
-#include "headwise/prune/pruned_model.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/prune/remove_heads.h"
 
 namespace headwise {

@@ -1,12 +1,11 @@
 // Attributions of a small model against its encoder in double.
-#include "headwise/heads/embedding_target.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
+#include "headwise/heads/attribution_target.h"
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/bert_reference.h"

@@ -8,12 +8,10 @@
 #include <map>
 #include <utility>
 
+#include "heads/offset_profile.h"
 #include "heads/stub_model.h"
+#include "heads/text_layers.h"
 #include "headwise/attention/statistics.h"
-#include "headwise/heads/offset_profile.h"
-#include "headwise/heads/pattern_scores.h"
-#include "headwise/heads/repeated_tokens.h"
-#include "headwise/heads/text_statistics.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,4 +1,4 @@
-#include "headwise/heads/head_matches.h"
+#include "heads/head_matches.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,3 @@
-#include "headwise/heads/layer_norms.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "heads/every_call.h"
 #include "heads/plain_heads.h"
+#include "headwise/heads/norm_statistics.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

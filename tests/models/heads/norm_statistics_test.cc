@@ -9,7 +9,6 @@
 #include "attention/naive_statistics.h"
 #include "heads/every_call.h"
 #include "heads/plain_heads.h"
-#include "headwise/heads/value_norms.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

@@ -1,5 +1,3 @@
-#include "headwise/heads/pattern_scores.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "heads/naive_weights.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/heads/find_heads.h"
 #include "support/errors.h"
 #include "support/tensors.h"
 

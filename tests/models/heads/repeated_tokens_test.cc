@@ -1,5 +1,3 @@
-#include "headwise/heads/repeated_tokens.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "heads/stub_model.h"
+#include "headwise/heads/find_heads.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

@@ -1,4 +1,4 @@
-#include "headwise/heads/text_layers.h"
+#include "heads/text_layers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,4 @@
 // Attributions of a small causal model against the same model in double.
-#include "headwise/heads/token_target.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/heads/attribution_target.h"
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/causal_reference.h"

@@ -1,10 +1,9 @@
-#include "headwise/heads/value_norms.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
 #include "heads/plain_heads.h"
+#include "headwise/heads/norm_statistics.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

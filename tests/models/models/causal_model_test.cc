@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/causal_reference.h"
 #include "models/context_gradients.h"

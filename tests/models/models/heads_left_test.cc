@@ -1,10 +1,10 @@
-#include "headwise/models/heads_left.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "headwise/models/text_model.h"
 
 namespace headwise {
 namespace {

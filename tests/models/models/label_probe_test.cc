@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headwise/interop/safetensors.h"
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "interop/files.h"
 #include "support/errors.h"
 #include "support/tensors.h"

@@ -1,11 +1,10 @@
-#include "headwise/models/model_digest.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 
 #include "headwise/interop/sha256.h"
+#include "headwise/models/sentence_encoder.h"
 #include "interop/files.h"
 #include "models/small_model.h"
 

@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/interop/utf8.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/models/label_probe.h"
-#include "headwise/models/model_folder.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/wordpiece.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/wordpiece.h"
 
 namespace headwise::testing_support {
 

@@ -1,11 +1,10 @@
-#include "headwise/models/vocabulary.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 
+#include "headwise/models/wordpiece.h"
 #include "interop/files.h"
 #include "models/vocabularies.h"
 #include "support/errors.h"

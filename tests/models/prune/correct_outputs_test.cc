@@ -1,5 +1,5 @@
 // What correct_outputs() fits, and what it leaves as it was.
-#include "headwise/prune/correct_outputs.h"
+#include "prune/correct_outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,8 @@
-#include "headwise/prune/importance_file.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "headwise/prune/importance.h"
 #include "interop/files.h"
 
 namespace headwise {

@@ -5,9 +5,7 @@
 #include <span>
 
 #include "headwise/models/write_model.h"
-#include "headwise/prune/accuracy_curve.h"
 #include "headwise/prune/pruned_accuracy.h"
-#include "headwise/prune/pruned_model.h"
 #include "headwise/prune/remove_heads.h"
 #include "headwise/prune/sentence_importance.h"
 #include "headwise/train/sentence_classifier.h"

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "headwise/models/write_model.h"
-#include "headwise/prune/full_size.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/bert_reference.h"
 #include "models/small_model.h"
+#include "prune/full_size.h"
 #include "prune/pruned_layer.h"
 #include "support/errors.h"
 

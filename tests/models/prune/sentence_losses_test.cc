@@ -1,7 +1,5 @@
 // Losses of sentences under gates, and the importance that follows from them,
 // against the encoder in double.
-#include "headwise/prune/sentence_losses.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "headwise/prune/remove_heads.h"
+#include "headwise/prune/sentence_importance.h"
 #include "models/bert_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"

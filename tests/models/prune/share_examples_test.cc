@@ -1,6 +1,4 @@
 // Importance by several ranks has the bits of one process.
-#include "headwise/prune/share_examples.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "headwise/distribute/thread_ranks.h"
 #include "headwise/prune/importance.h"
+#include "headwise/prune/sentence_importance.h"
 #include "prune/known_model.h"
 
 namespace headwise::testing_support {

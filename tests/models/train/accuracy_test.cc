@@ -1,8 +1,8 @@
-#include "headwise/train/accuracy.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "headwise/train/sentence_classifier.h"
 
 namespace headwise {
 namespace {

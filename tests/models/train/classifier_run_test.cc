@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
 #include "support/errors.h"
 #include "train/epoch_order.h"

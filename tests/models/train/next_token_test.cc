@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "headwise/module/loss.h"
-#include "headwise/train/repeated_words.h"
+#include "headwise/module/optimizer.h"
 #include "support/errors.h"
+#include "train/repeated_words.h"
 
 namespace headwise::testing_support {
 namespace {

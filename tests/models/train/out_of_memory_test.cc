@@ -6,7 +6,7 @@
 
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
-#include "headwise/models/model_digest.h"
+#include "headwise/models/sentence_encoder.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/train/task_run.h"

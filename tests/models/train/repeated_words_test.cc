@@ -1,4 +1,4 @@
-#include "headwise/train/repeated_words.h"
+#include "train/repeated_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

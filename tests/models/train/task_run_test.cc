@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
 #include "interop/files.h"
 #include "support/errors.h"
 #include "train/run_steps.h"

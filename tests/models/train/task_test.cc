@@ -1,5 +1,3 @@
-#include "headwise/train/task.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "headwise/module/loss.h"
+#include "headwise/module/optimizer.h"
+#include "headwise/train/task_run.h"
 
 namespace headwise {
 namespace {

@@ -1,6 +1,4 @@
 // The backward pass by ranks that own tokens: the bits of one process.
-#include "headwise/distribute/context_backward.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "attention/key_parts.h"
 #include "distribute/ranked_backward.h"
+#include "headwise/distribute/context_attention.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,7 +1,5 @@
 // The backward pass by ranks that exchange tokens for heads: the bits of one
 // process.
-#include "headwise/distribute/heads_backward.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "distribute/ranked_backward.h"
 #include "distribute/ranked_heads.h"
+#include "headwise/distribute/heads_attention.h"
 
 namespace headwise::testing_support {
 namespace {

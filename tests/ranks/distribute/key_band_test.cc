@@ -1,12 +1,12 @@
 // The closed form of the number of pairs against counting them one by one.
-#include "headwise/distribute/key_band.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include "headwise/distribute/shard_plan.h"
 
 namespace headwise {
 namespace {

@@ -1,6 +1,4 @@
 // The mean of attention weights over the heads of ranks: that of one process.
-#include "headwise/distribute/mean_of_heads.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
+#include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "steps/call_part.h"
 #include "support/tensors.h"

@@ -1,6 +1,4 @@
 // Decoding by ranks that have whole sequences: the bits of one cache.
-#include "headwise/distribute/sequence_decode.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/distribute/context_cache.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "support/half_tensors.h"
 #include "support/tensors.h"

@@ -11,13 +11,8 @@
 #include <vector>
 
 #include "headwise/attention/stepwise.h"
-#include "headwise/inspect/accuracy_curve_svg.h"
-#include "headwise/inspect/head_scores_svg.h"
-#include "headwise/inspect/heads_grid_svg.h"
-#include "headwise/inspect/heads_svg.h"
 #include "headwise/inspect/layer_heads.h"
-#include "headwise/inspect/loss_curve_svg.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/pictures.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/view_page.h"
 #include "support/failures.h"

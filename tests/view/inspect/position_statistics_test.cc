@@ -1,11 +1,10 @@
 // Means that are 0 whatever a head does are no numbers.
-#include "headwise/inspect/position_statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "headwise/base/tensor.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "headwise/steps/mask.h"
 
 namespace headwise {

@@ -1,5 +1,3 @@
-#include "headwise/inspect/statistics_sums.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+
+#include "headwise/inspect/weights_statistics.h"
 
 namespace headwise {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
-#include "headwise/models/heads_left.h"
-#include "headwise/module/head_id.h"
+#include "headwise/models/text_model.h"
+#include "headwise/module/head_hooks.h"
 
 namespace headwise::cli {
 

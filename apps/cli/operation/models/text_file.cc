@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "headwise/interop/utf8.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/train/labelled_text.h"
 #include "shell/quantity_text.h"
 #include "shell/read_text.h"

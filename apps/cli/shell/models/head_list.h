@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/models/heads_left.h"
-#include "headwise/module/head_id.h"
+#include "headwise/models/text_model.h"
+#include "headwise/module/head_hooks.h"
 
 namespace headwise::cli {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headwise/train/accuracy.h"
+#include "headwise/train/sentence_classifier.h"
 
 namespace headwise::cli {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "headwise/models/model_folder.h"
+#include "headwise/models/write_model.h"
 
 namespace headwise::cli {
 Outcome check_model_out(const ModelOut& out) {

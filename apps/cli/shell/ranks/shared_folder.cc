@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-#include "headwise/distribute/share_text.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/paths.h"
 #include "rank_job.h"

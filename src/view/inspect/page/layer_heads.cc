@@ -61,12 +61,6 @@ Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
 
 }  // namespace
 
-LayerHeads::LayerHeads(std::unique_ptr<Parts> parts)
-    : parts_(std::move(parts)) {}
-LayerHeads::LayerHeads(LayerHeads&& other) noexcept = default;
-LayerHeads& LayerHeads::operator=(LayerHeads&& other) noexcept = default;
-LayerHeads::~LayerHeads() = default;
-
 Result<LayerHeads> LayerHeads::create(const ViewedLayer& layer,
                                       const AttentionOptions& options,
                                       const OperationOptions& operation_options,

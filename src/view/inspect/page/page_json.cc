@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "headwise/inspect/position_statistics.h"
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -354,11 +354,6 @@ Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
   });
 }
 
-ViewPage::ViewPage(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-ViewPage::ViewPage(ViewPage&& other) noexcept = default;
-ViewPage& ViewPage::operator=(ViewPage&& other) noexcept = default;
-ViewPage::~ViewPage() = default;
-
 Status ViewPage::add(const ViewedLayer& layer) {
   if (layer.pruned()) {
     return add_pruned(layer.number, layer.num_heads);

@@ -1,12 +1,11 @@
-#include "headwise/inspect/accuracy_curve_svg.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/inspect/axis_step.h"
+#include "headwise/inspect/pictures.h"
+#include "inspect/pictures/axis_step.h"
 #include "inspect/pictures/svg_text.h"
 #include "inspect/pictures/svg_writer.h"
 #include "inspect/words/words.h"

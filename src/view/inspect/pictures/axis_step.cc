@@ -1,4 +1,4 @@
-#include "headwise/inspect/axis_step.h"
+#include "inspect/pictures/axis_step.h"
 
 #include <initializer_list>
 

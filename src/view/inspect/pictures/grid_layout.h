@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "headwise/inspect/heads_grid_svg.h"
+#include "headwise/inspect/pictures.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -1,5 +1,3 @@
-#include "headwise/inspect/head_scores_svg.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/inspect/pictures.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/heat_ramp.h"
 #include "inspect/pictures/svg_text.h"

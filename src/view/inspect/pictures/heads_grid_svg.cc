@@ -1,5 +1,3 @@
-#include "headwise/inspect/heads_grid_svg.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/inspect/pictures.h"
 #include "inspect/pictures/grid_layout.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/heat_image.h"

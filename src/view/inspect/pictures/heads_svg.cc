@@ -1,5 +1,3 @@
-#include "headwise/inspect/heads_svg.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +5,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
+#include "headwise/inspect/pictures.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/heat_image.h"
 #include "inspect/pictures/heat_ramp.h"

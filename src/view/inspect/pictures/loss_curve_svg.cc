@@ -1,5 +1,3 @@
-#include "headwise/inspect/loss_curve_svg.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,7 +5,8 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/inspect/axis_step.h"
+#include "headwise/inspect/pictures.h"
+#include "inspect/pictures/axis_step.h"
 #include "inspect/pictures/svg_text.h"
 
 namespace headwise::inline HEADWISE_ABI {

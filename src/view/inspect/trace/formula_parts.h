@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
 #include "headwise/version.h"
 #include "inspect/words/words.h"
 

@@ -1,9 +1,8 @@
-#include "headwise/inspect/step_table.h"
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "headwise/inspect/trace.h"
 #include "headwise/words/translation.h"
 #include "inspect/trace/formula_parts.h"
 #include "steps/mask_words.h"

@@ -11,9 +11,7 @@
 #include <string>
 
 #include "headwise/attention/forward.h"
-#include "headwise/inspect/accuracy_curve_svg.h"
-#include "headwise/inspect/head_scores_svg.h"
-#include "headwise/inspect/heads_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "headwise/json/json.h"
 #include "inspect/pictures/svg_writer.h"
 #include "interop/files.h"

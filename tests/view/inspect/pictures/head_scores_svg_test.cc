@@ -1,5 +1,3 @@
-#include "headwise/inspect/head_scores_svg.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/inspect/pictures.h"
 #include "inspect/pictures/bad_xml.h"
 #include "inspect/pictures/heat_colour.h"
 

@@ -1,5 +1,3 @@
-#include "headwise/inspect/heads_grid_svg.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/inspect/pictures.h"
 #include "inspect/pictures/bad_xml.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/svg_images.h"

@@ -1,5 +1,3 @@
-#include "headwise/inspect/heads_svg.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "headwise/base/tensor.h"
+#include "headwise/inspect/pictures.h"
 #include "inspect/pictures/bad_xml.h"
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/svg_images.h"

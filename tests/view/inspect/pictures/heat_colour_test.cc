@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "headwise/inspect/heads_svg.h"
+#include "headwise/inspect/pictures.h"
 #include "inspect/page/viewer_files.h"
 
 namespace headwise {

@@ -1,7 +1,5 @@
 // The words and formulas of steps. That explain shows them for every job is
 // held in tests/apps/explain_job_test.cc.
-#include "headwise/inspect/step_table.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "headwise/inspect/trace.h"
 
 namespace headwise {
 namespace {
