@@ -70,8 +70,8 @@ class TensorArg {
   // No tensor: no view.
   template <class T, std::size_t Rank>
   TensorView<T, Rank> view() const {
-    using Element = std::remove_const_t<T>;
-    assert(!given() || (rank_ == Rank && dtype_ == DTypeOf<Element>::value));
+    assert(!given() ||
+           (rank_ == Rank && dtype_ == DTypeOf<std::remove_const_t<T>>::value));
     assert(!given() || writable_ || std::is_const_v<T>);
     Extents<Rank> extents;
     Strides<Rank> strides;

@@ -57,13 +57,14 @@ class Pool {
 Result<AttentionStatistics> AttentionStatistics::create(
     const AttentionSpec& spec) try {
   AttentionStatistics made;
-  const auto make = [&]<class T, std::size_t Rank>(CallTensor tensor,
-                                                   Tensor<T, Rank>& place) {
-    const TensorArg expected = expected_tensor(spec, tensor);
-    return expected.rank() == 0
-               ? ok()
-               : assign(place, Tensor<T, Rank>::create(
-                                   expected.view<T, Rank>().extents()));
+  const auto make = [&]<class T, std::size_t Rank>(
+                        CallTensor tensor, Tensor<T, Rank>& place) -> Status {
+    if (const TensorArg expected = expected_tensor(spec, tensor);
+        expected.rank() != 0) {
+      HEADWISE_ASSIGN(
+          place, Tensor<T, Rank>::create(expected.view<T, Rank>().extents()));
+    }
+    return ok();
   };
   HEADWISE_TRY(make(CallTensor::rows, made.rows));
   HEADWISE_TRY(make(CallTensor::top_keys, made.top_keys));
