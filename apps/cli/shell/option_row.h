@@ -26,10 +26,11 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator);
 
 // Where the value of an option goes. Text that is empty, false, and an optional
 // without a value are an option that was not given.
-using Place = std::variant<bool*, std::string*, std::optional<std::string>*,
-                           std::vector<std::string>*, std::uint64_t*,
-                           std::optional<std::uint64_t>*, std::int64_t*,
-                           double*, std::optional<double>*>;
+using OptionTarget =
+    std::variant<bool*, std::string*, std::optional<std::string>*,
+                 std::vector<std::string>*, std::uint64_t*,
+                 std::optional<std::uint64_t>*, std::int64_t*, double*,
+                 std::optional<double>*>;
 
 // What FilePlan is told about a value.
 enum class FileUse {
@@ -96,7 +97,7 @@ RowDetails sets(std::string_view arguments);
 
 struct OptionRow {
   std::string name;  // without "--": positional
-  Place place;
+  OptionTarget place;
   Takes takes;
   std::string help;
   RowDetails more{};

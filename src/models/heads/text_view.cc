@@ -242,8 +242,8 @@ Status TextView::visit(const TextViewPass& pass,
     HEADWISE_TRY(model_->run(
         ids_,
         {.before_layer = last + 1,
-         .head_gates = head_gates_,
          .token_types = types,
+         .head_gates = head_gates_,
          .before_each =
              [&](std::size_t layer, TensorView<const float, 3> hidden) {
                return running.begin(layer, hidden);
