@@ -8,9 +8,9 @@
 //   Status s = plan.run(tensors, workspace);
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "headwise/attention/tensors.h"
 #include "headwise/base/tensor_arg.h"
@@ -68,6 +68,7 @@ enum class CallTensor : std::uint8_t {
   state_d_sinks,
 };
 inline constexpr std::size_t kCallTensors = 43;
+static_assert(kCallTensors <= 64);
 
 constexpr std::size_t index_of(CallTensor tensor) {
   return static_cast<std::size_t>(tensor);
@@ -75,6 +76,7 @@ constexpr std::size_t index_of(CallTensor tensor) {
 
 class CallTensors {
  public:
+  CallTensors() : backward_(false) {}  // none
   template <class T>
   CallTensors(const AttentionInputsOf<T>& inputs,
               const AttentionOutputsOf<T>& outputs)
@@ -123,12 +125,23 @@ class CallTensors {
   }
 
   bool backward() const { return backward_; }
+  // No tensor where none is given.
   const TensorArg& operator[](CallTensor tensor) const {
-    return tensors_[index_of(tensor)];
+    static constexpr TensorArg kNone;
+    return has(tensor) ? *std::launder(reinterpret_cast<const TensorArg*>(
+                             memory_ + index_of(tensor) * sizeof(TensorArg)))
+                       : kNone;
   }
-  bool has(CallTensor tensor) const { return (*this)[tensor].given(); }
+  bool has(CallTensor tensor) const {
+    return (given_ >> index_of(tensor) & 1U) != 0;
+  }
   void set(CallTensor tensor, const TensorArg& argument) {
-    tensors_[index_of(tensor)] = argument;
+    put(tensor, argument.given(), argument);
+  }
+  // The same, without a TensorArg of its own.
+  template <class T, std::size_t Rank>
+  void set(CallTensor tensor, const TensorView<T, Rank>& view) {
+    put(tensor, view.data() != nullptr, view);
   }
   void set(const StatisticsViews& statistics) {
     using enum CallTensor;
@@ -156,8 +169,21 @@ class CallTensors {
   }
 
  private:
+  template <class Argument>
+  void put(CallTensor tensor, bool given, const Argument& argument) {
+    const std::uint64_t bit = std::uint64_t{1} << index_of(tensor);
+    given_ &= ~bit;
+    if (given) {
+      given_ |= bit;
+      new (memory_ + index_of(tensor) * sizeof(TensorArg)) TensorArg(argument);
+    }
+  }
+
   bool backward_;
-  std::array<TensorArg, kCallTensors> tensors_{};
+  // Bit n: tensor n is given, at place n of the memory. The rest of the memory
+  // is not set: that would take a tenth of the smallest call.
+  std::uint64_t given_ = 0;
+  alignas(TensorArg) std::byte memory_[kCallTensors * sizeof(TensorArg)];
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

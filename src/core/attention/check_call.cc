@@ -190,39 +190,32 @@ constexpr bool is_saved(CallTensor tensor) {
 class Arguments {
  public:
   Arguments(const AttentionSpec& spec, const CallTensors& tensors)
-      : spec_(spec), tensors_(tensors) {}
-
-  TensorArg of(CallTensor tensor) const {
-    const BoundBias& bias = spec_.bias;
-    switch (tensor) {
-      case CallTensor::score_weight:
-        return spec_.score_weight;
-      case CallTensor::bias:
-        return bias.given() ? TensorView<const float, 4>(
-                                  bias.data(), bias.extents(), bias.strides())
-                            : TensorView<const float, 4>();
-      case CallTensor::t5_bias:
-        return spec_.t5_bias.table();
-      case CallTensor::alibi:
-        return spec_.alibi.slopes();
-      case CallTensor::bias_k:
-        return spec_.added_keys.bias_k();
-      case CallTensor::bias_v:
-        return spec_.added_keys.bias_v();
-      case CallTensor::sinks:
-        return spec_.sinks.view();
-      default:
-        return tensors_[tensor];
+      : tensors_(tensors) {
+    using enum CallTensor;
+    of_options_.set(score_weight, spec.score_weight);
+    if (const BoundBias& is = spec.bias; is.given()) {
+      of_options_.set(bias, TensorView<const float, 4>(is.data(), is.extents(),
+                                                       is.strides()));
     }
+    of_options_.set(t5_bias, spec.t5_bias.table());
+    of_options_.set(alibi, spec.alibi.slopes());
+    of_options_.set(bias_k, spec.added_keys.bias_k());
+    of_options_.set(bias_v, spec.added_keys.bias_v());
+    of_options_.set(sinks, spec.sinks.view());
+  }
+
+  const TensorArg& of(CallTensor tensor) const {
+    return of_options_.has(tensor) ? of_options_[tensor] : tensors_[tensor];
   }
   // Calls body(tensor, argument) for each that the call reads, in order, while
-  // it returns ok(), and likewise for each that it writes.
+  // it returns ok(), and likewise for each that it writes; but not for those
+  // that may be missing and are.
   template <class Body>
   Status for_each_read(const Body& body) const {
     for (std::size_t n = 0; n < kFirstOutput; ++n) {
       const auto tensor = static_cast<CallTensor>(n);
       if (tensors_.backward() || !is_saved(tensor)) {
-        HEADWISE_TRY(body(tensor, of(tensor)));
+        HEADWISE_TRY(call(body, tensor, of(tensor)));
       }
     }
     return ok();
@@ -232,14 +225,22 @@ class Arguments {
     const std::size_t end = tensors_.backward() ? kCallTensors : kFirstGradient;
     for (std::size_t n = tensors_.backward() ? kFirstGradient : kFirstOutput;
          n < end; ++n) {
-      HEADWISE_TRY(body(static_cast<CallTensor>(n),
-                        tensors_[static_cast<CallTensor>(n)]));
+      const auto tensor = static_cast<CallTensor>(n);
+      HEADWISE_TRY(call(body, tensor, tensors_[tensor]));
     }
     return ok();
   }
 
  private:
-  const AttentionSpec& spec_;
+  template <class Body>
+  static Status call(const Body& body, CallTensor tensor,
+                     const TensorArg& argument) {
+    return argument.given() || row_of(tensor).need != Need::if_wanted
+               ? body(tensor, argument)
+               : ok();
+  }
+
+  CallTensors of_options_;
   const CallTensors& tensors_;
 };
 
@@ -271,8 +272,7 @@ class TensorCheck {
   Status operator()(CallTensor tensor, const TensorArg& argument) const {
     const CallTensorRow& row = row_of(tensor);
     const bool given = argument.given();
-    if (!given &&
-        (row.need == Need::if_wanted || !holds(spec_, row.condition))) {
+    if (!given && !holds(spec_, row.condition)) {
       return ok();
     }
     if (given && has_elements(argument)) {
