@@ -167,6 +167,10 @@ Error parse_error(const CLI::App& app, const CLI::ParseError& error,
   if (is<CLI::ArgumentMismatch>(error)) {
     return mismatch_error(command, what);
   }
+  if (is<CLI::RequiredError>(error)) {  // "--find is required"
+    const std::size_t end = what.rfind(' ', what.rfind(' ') - 1);
+    return usage_error(message("{} is required", what.substr(0, end)));
+  }
   return is<CLI::ExtrasError>(error) ? extras_error(command)
                                      : usage_error(what);
 }
