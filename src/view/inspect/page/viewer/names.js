@@ -121,6 +121,7 @@ headwise.names = {
   'matrix.label_gradient': 'Gradient times attention of layer {0}, head {1}',
   'matrix.help': 'Arrow keys move between cells, Enter pins a cell, plus and minus zoom.',
 
+  'label.uneven': 'weights sum to {0}',
   'label.empty': 'fully masked',
   'label.padding': 'no query may attend to it',
 
@@ -264,6 +265,7 @@ headwise.names = {
   'statistic.norm': 'norm',
   'statistic.gradient': 'gradient',
   'statistic.integrated': 'integrated',
+  'statistic.integrated-by-layer': 'integrated by layer',
   'statistic.separator': 'separator',
 
   'about.entropy':
@@ -282,5 +284,7 @@ headwise.names = {
     'summed over all pairs; of a query, over its keys.',
   'about.integrated':
     'What the head adds to F while all heads of the model go from absent to present together.',
+  'about.integrated-by-layer':
+    'What the head adds to F while the heads of its layer go from absent to present together.',
   'about.separator': 'Attention to the separator tokens, such as [SEP].',
 };
