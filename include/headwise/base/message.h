@@ -5,11 +5,12 @@
 // Example:
 //   hw::Message a = "is empty";
 //   hw::Message b = hw::message("a multiple of {} = {}", "num_heads", 8);
-//   b.text()  // "a multiple of num_heads = 8"
+//   std::cerr << b;  // a multiple of num_heads = 8
 #pragma once
 
 #include <concepts>
 #include <cstddef>
+#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +53,8 @@ class Message {
   friend bool operator==(const Message& a, const Message& b) {
     return a.text_ == b.text_;
   }
+  // In English.
+  friend std::ostream& operator<<(std::ostream& out, const Message& message);
 
  private:
   std::string text_;

@@ -3,8 +3,8 @@
 // the folder po; msgfmt compiles them into the library.
 //
 // Example:
-//   hw::translated(hw::Language::ko, "query")            // its Korean
-//   hw::translated(hw::Language::ko, "masked", "error")  // that of an error
+//   std::cout << hw::translated(hw::Language::ko, "query");
+//   std::cerr << hw::translated(hw::Language::ko, "masked", "error");
 #pragma once
 
 #include <optional>

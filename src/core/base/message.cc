@@ -1,6 +1,7 @@
 #include "headwise/base/message.h"
 
 #include <charconv>
+#include <ostream>
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -98,6 +99,10 @@ Message::Message(std::string form, std::vector<Message> values)
     : text_(filled(form, values)),
       form_(std::move(form)),
       values_(std::move(values)) {}
+
+std::ostream& operator<<(std::ostream& out, const Message& message) {
+  return out << message.text();
+}
 
 std::string Message::packed() const {
   std::string bytes;
