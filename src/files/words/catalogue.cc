@@ -1,8 +1,5 @@
 #include "words/catalogue.h"
 
-#include <algorithm>
-#include <ranges>
-
 namespace headwise::inline HEADWISE_ABI {
 
 // Little endian, whatever the machine is: msgfmt is told so.
@@ -21,10 +18,17 @@ std::string_view Catalogue::text_at(std::size_t byte, std::size_t n) const {
 }
 
 std::size_t Catalogue::place_of(std::string_view id) const {
-  const auto places = std::views::iota(std::size_t{0}, size());
-  const auto found = std::ranges::lower_bound(
-      places, id, {}, [&](std::size_t n) { return this->id(n); });
-  return static_cast<std::size_t>(found - places.begin());
+  std::size_t first = 0;
+  std::size_t behind = size();
+  while (first < behind) {
+    const std::size_t middle = first + (behind - first) / 2;
+    if (this->id(middle) < id) {
+      first = middle + 1;
+    } else {
+      behind = middle;
+    }
+  }
+  return first;
 }
 
 std::optional<std::string_view> Catalogue::find(std::string_view id) const {
