@@ -63,7 +63,7 @@ class Recorder(Workers):
         self.run([each.in_language(language) for language in languages for each in jobs])
 
     def exit_of(self, each):
-        """The exit code; a text if the process did not exit by itself."""
+        """The exit code as text, or why there is none, such as a time limit."""
         return self.results[each]["exit code"]
 
     def text_of(self, each, stream="stdout"):
