@@ -163,7 +163,9 @@ function(headwise_internals name)
     return()
   endif()
   add_library(${name}_internals STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}>)
-  set_target_properties(${name}_internals PROPERTIES LINKER_LANGUAGE CXX)
+  set_target_properties(${name}_internals PROPERTIES
+    ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+    LINKER_LANGUAGE CXX)
   target_compile_features(${name}_internals INTERFACE cxx_std_20)
   target_include_directories(${name}_internals
     INTERFACE ${PROJECT_SOURCE_DIR}/include)

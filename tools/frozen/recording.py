@@ -63,7 +63,7 @@ class Recorder(Workers):
         self.run([each.in_language(language) for language in languages for each in jobs])
 
     def exit_of(self, each):
-        """Also a text, if there is no exit code."""
+        """The exit code as text, or why there is none, such as a time limit."""
         return self.results[each]["exit code"]
 
     def text_of(self, each, stream="stdout"):

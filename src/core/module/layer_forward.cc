@@ -164,7 +164,7 @@ Status check_hooks(const LayerCall& call) {
   }
   return hooks->trace != nullptr && call.trace != nullptr
              ? value_error(kLayerOperation, "hooks.trace", "given",
-                           "none beside the trace of the call")
+                           "none if the call has a trace")
              : ok();
 }
 

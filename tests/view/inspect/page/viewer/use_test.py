@@ -51,6 +51,7 @@ class Keyboard(PageCase):
                 self.close(page)
         page.keyboard.type("tired")
         self.keys(page, "Enter")
+        page.wait_for_selector("dialog", state="detached")
         self.assertEqual(state()["query"], 10)
         self.keys(page, "s")
         self.assertEqual(state()["view"], "trace")
