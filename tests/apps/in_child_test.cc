@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <stdexcept>
 
 namespace headwise::cli {
 namespace {

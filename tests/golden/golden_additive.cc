@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "headwise/attention/forward.h"
 #include "headwise/attention/reference.h"

@@ -1,7 +1,5 @@
 #include "golden/golden_gradients.h"
 
-#include <utility>
-
 #include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
 #include "support/tensors.h"

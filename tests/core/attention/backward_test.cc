@@ -24,8 +24,8 @@ testing::AssertionResult near_reference(const Tensor<float, Rank>& got,
   for (const double x : want.elements()) {
     largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : largest;
   }
-  return testing_support::all_near<float, double>(
-      got.elements(), want.elements(), 1e-5 * largest, 1e-4);
+  return all_near<float, double>(got.elements(), want.elements(),
+                                 1e-5 * largest, 1e-4);
 }
 
 class BackwardTest : public TargetTest {};

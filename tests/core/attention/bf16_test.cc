@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "attention/attention_call.h"
 #include "attention/contract.h"

@@ -23,7 +23,7 @@ class ContractStatisticsTest : public TargetTest {
     statistics.top_keys = 11;
     statistics.columns = true;
     statistics.map = true;
-    auto out = testing_support::outputs_for(in, AttnWeights::none);
+    auto out = outputs_for(in, AttnWeights::none);
     const AttentionStatistics got =
         attention_statistics(view_of(in.query), view_of(in.key),
                              view_of(in.value), out.views(), options,
@@ -44,8 +44,7 @@ class ContractStatisticsTest : public TargetTest {
 TEST_P(ContractStatisticsTest, HoldsForEveryMaskAndOption) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 800);
-    const auto separators =
-        testing_support::coin_tosses<2>({shape.B, shape.Lkv}, 801, 0.2);
+    const auto separators = coin_tosses<2>({shape.B, shape.Lkv}, 801, 0.2);
     const EveryMask every_mask(shape, true);
     for (auto [name, options, operation_options] : every_options(every_mask)) {
       operation_options.statistics.separators = view_of(separators);

@@ -62,7 +62,7 @@ class ContractTest : public TargetTest {
 
 // Some keys and values are no numbers: a few for all rows, most behind masks.
 Inputs<float> with_some_poison(const Inputs<float>& clean) {
-  Inputs<float> in = testing_support::clone(clean);
+  Inputs<float> in = clone(clean);
   const float kPoisons[] = {kNaN, -kMinusInf, kMinusInf};
   std::size_t turn = 0;
   for (Tensor<float, 4>* tensor : {&in.key, &in.value}) {
@@ -272,8 +272,8 @@ TEST(ContractTanhTest, IsOddAtMostOneAndNearTheTangent) {
   EXPECT_EQ(contract_tanh(infinity), 1.0f);
   EXPECT_EQ(contract_tanh(-infinity), -1.0f);
   EXPECT_TRUE(std::isnan(contract_tanh(kNaN)));
-  EXPECT_EQ(testing_support::bits(contract_tanh(0.0f)), 0u);
-  EXPECT_EQ(testing_support::bits(contract_tanh(-0.0f)), 0x80000000u);
+  EXPECT_EQ(bits(contract_tanh(0.0f)), 0u);
+  EXPECT_EQ(bits(contract_tanh(-0.0f)), 0x80000000u);
   double worst = 0;
   // Every 997th number from 2^-120 to +inf.
   for (std::uint32_t at = 0x03800000; at <= 0x7f800000; at += 997) {

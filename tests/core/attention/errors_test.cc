@@ -488,8 +488,7 @@ TEST(AttentionErrorsTest, WithoutABatchAxisTheBatchIsOne) {
   auto output = filled<float, 3>({3, 4, 6}, 42);
   const Status s = attention(query, key, value, output);
   ASSERT_FALSE(s);
-  EXPECT_THAT(s,
-              testing_support::IsAbout("key", "(1, 5, 2, 7)", "(1, 5, 2, 8)"));
+  EXPECT_THAT(s, IsAbout("key", "(1, 5, 2, 7)", "(1, 5, 2, 8)"));
   EXPECT_THAT(output.elements(), Each(42.0f));
 }
 

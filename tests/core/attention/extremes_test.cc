@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <vector>
 
 #if defined(__SSE__)
 #include <xmmintrin.h>

@@ -101,8 +101,8 @@ Inputs<float> with_added(const Inputs<float>& in, const AddedKeys& added) {
   const std::size_t B = in.key.extent(0);
   const std::size_t Lkv = in.key.extent(1);
   const std::size_t Hkv = in.key.extent(2);
-  const std::size_t all = Lkv + testing_support::count_of(added);
-  Inputs<float> more = testing_support::clone(in);
+  const std::size_t all = Lkv + count_of(added);
+  Inputs<float> more = clone(in);
   const auto append = [&](const Tensor<float, 4>& from,
                           TensorView<const float, 2> learned) {
     auto to = Tensor<float, 4>::create({B, all, Hkv, from.extent(3)}).value();
@@ -179,7 +179,7 @@ TEST(AddedKeysTest, HaveColumnsInAKeepMask) {
     const auto keep = AttentionSpec::create(kSmall, options, operation)
                           ->dropout.materialize()
                           .value();
-    ASSERT_EQ(keep.extent(3), kSmall.Lkv + testing_support::count_of(added));
+    ASSERT_EQ(keep.extent(3), kSmall.Lkv + count_of(added));
     AttentionOptions given = options;
     given.dropout = {.p = 0.4, .keep_mask = keep.view()};
     EXPECT_TRUE(same_bits(attend(in, given, operation), want));

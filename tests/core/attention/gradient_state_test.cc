@@ -197,8 +197,7 @@ TEST(GradientPartTest, RanksThatPassStatesOnHaveTheBitsOfOneCall) {
         gradients.query = queries_of(d_query.view(), cut);
         gradients.state.sinks = own_rows(sums.sinks);
       }
-      call.whole.run(cut, gradients, testing_support::key_part(n, ranks),
-                     QueryPart::all);
+      call.whole.run(cut, gradients, key_part(n, ranks), QueryPart::all);
     }
     for (auto [cut, part] : query_calls(s, {0, pieces[1], pieces[2]})) {
       cut.first_key = pieces[own];
@@ -312,8 +311,8 @@ struct RowsOfSequences {
     std::size_t to = 0;
     for (std::size_t b = 0; b < starts.size(); ++b) {
       for (std::size_t i = 0; i < count[b]; ++i) {
-        const auto from = testing_support::copy_of(
-            cut_axis(x, axis, starts[b] + first[b] + i, 1));
+        const auto from =
+            copy_of(cut_axis(x, axis, starts[b] + first[b] + i, 1));
         const auto row = cut_axis(part.view(), axis, to++, 1);
         for (std::size_t n = 0; n < from.size(); ++n) {
           const std::size_t inner = axis == 1 ? x.extent(2) : 1;
@@ -479,7 +478,7 @@ TEST(GradientStateTest, TheLastPartLeavesItAsItIs) {
   for (Tensor<float, 4>* x : {&sums.query, &sums.key, &sums.value}) {
     std::ranges::fill(x->elements(), 0.5f);
   }
-  Gradients<float> d = testing_support::gradients_for(call.in, {}, {});
+  Gradients<float> d = gradients_for(call.in, {}, {});
   call.whole.run(keys_cut(s, 128, 172),
                  {.query = d.query, .state = {.query = sums.query}},
                  KeyPart::last, QueryPart::all);
@@ -548,7 +547,7 @@ struct PartCall {
   SavedForward saved = attend_and_save(in);
   BackwardInputs inputs = backward_inputs(in, saved, upstream);
   GradientStateTensors state{kSmall};
-  Gradients<float> d = testing_support::gradients_for(in, {}, {});
+  Gradients<float> d = gradients_for(in, {}, {});
   AttentionGradients gradients;
   AttentionOptions options;
   OperationOptions operation_options;

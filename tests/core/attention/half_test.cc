@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "attention/attention_call.h"
 #include "attention/backward_call.h"

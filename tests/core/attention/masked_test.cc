@@ -22,8 +22,7 @@ std::vector<std::vector<float>> rows_of_every_path(
   const Outputs<float> narrow = reference(in, options, operation_options);
   const Outputs<double> wide =
       reference(widened(in), options, operation_options);
-  const AttentionSteps steps =
-      testing_support::stepwise(in, options, operation_options);
+  const AttentionSteps steps = stepwise(in, options, operation_options);
   std::vector<std::vector<float>> rows(8);
   for (std::size_t d = 0; d < in.value.extent(3); ++d) {
     rows[0].push_back(kernel.output(b, i, h, d));
@@ -199,8 +198,8 @@ TEST(MaskedTest, ManyPoisonedKeysOutsideWindowsStartsAndDocumentsChangeNoBit) {
   const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 2, .Lq = 60, .Lkv = 600, .D = 8, .Dv = 8};
   const auto starts = tensor_of<std::int64_t, 1>({2}, {140, 301});
-  auto query_ids = testing_support::filled<std::int64_t, 1>({60}, 2);
-  auto key_ids = testing_support::filled<std::int64_t, 1>({600}, 0);
+  auto query_ids = filled<std::int64_t, 1>({60}, 2);
+  auto key_ids = filled<std::int64_t, 1>({600}, 0);
   std::fill(query_ids.data() + 25, query_ids.data() + 60, 6);
   std::fill(key_ids.data() + 130, key_ids.data() + 600, 2);
   std::fill(key_ids.data() + 139, key_ids.data() + 600, 4);
@@ -392,7 +391,7 @@ TEST(AllowedNaNTest, EveryNaNThatIsReturnedHasTheSameBits) {
     const AttentionOptions options = {.dropout = {.p = 0.2, .training = true},
                                       .attn_weights = form};
     const Outputs<float> out = attend(in, options);
-    const AttentionSteps steps = testing_support::stepwise(in, options);
+    const AttentionSteps steps = stepwise(in, options);
     std::size_t found = 0;
     for (const auto& elements :
          {out.output.elements(), out.attn_weights.elements(),

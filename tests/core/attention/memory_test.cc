@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <utility>
 
 #include "attention/attention_call.h"
 #include "attention/backward/backward_kernel.h"

@@ -89,8 +89,7 @@ TEST(AttentionPlanTest, AWorkspaceBeyondTheMachinesMemoryIsAnError) {
 TEST(AttentionPlanTest, OptionsThatMakeNoSenseAreErrorsWhenItIsMade) {
   const auto plan = AttentionPlan::create(kShape, {.dropout = {.p = 7.0}});
   ASSERT_FALSE(plan);
-  EXPECT_THAT(
-      plan, testing_support::IsAbout("dropout.p", "7", "a number from 0 to 1"));
+  EXPECT_THAT(plan, IsAbout("dropout.p", "7", "a number from 0 to 1"));
 }
 
 // Nothing of the size Lq x Lkv, let alone times the hidden layer.

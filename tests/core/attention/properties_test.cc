@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "attention/attention_call.h"
@@ -100,8 +99,8 @@ RC_GTEST_PROP(AttentionPropertyTest, MaskingTheLastKeysIsRemovingThemBitForBit,
   const AttentionShape shape = any_shape();
   const Inputs<float> in = any_inputs(shape);
   const auto keep = *rc::gen::inRange<std::size_t>(1, shape.Lkv + 1);
-  const auto lengths = testing_support::filled<std::int64_t, 1>(
-      {shape.B}, static_cast<std::int64_t>(keep));
+  const auto lengths =
+      filled<std::int64_t, 1>({shape.B}, static_cast<std::int64_t>(keep));
   const Outputs<float> masked = attend(in, {.mask = key_lengths(lengths)});
   const Outputs<float> removed =
       attend({in.query.clone().value(), picked(in.key, 1, indices(0, keep)),
@@ -114,8 +113,8 @@ RC_GTEST_PROP(AttentionPropertyTest, MaskingTheFirstKeysIsRemovingThem, ()) {
   const AttentionShape shape = any_shape();
   const Inputs<float> in = any_inputs(shape);
   const auto first = *rc::gen::inRange<std::size_t>(0, shape.Lkv);
-  const auto starts = testing_support::filled<std::int64_t, 1>(
-      {shape.B}, static_cast<std::int64_t>(first));
+  const auto starts =
+      filled<std::int64_t, 1>({shape.B}, static_cast<std::int64_t>(first));
   const auto left = indices(first, shape.Lkv);
   const Outputs<float> masked = attend(in, {.mask = key_starts(starts)});
   const Outputs<float> removed =
@@ -168,8 +167,7 @@ RC_GTEST_PROP(AttentionPropertyTest,
       }
     }
   }
-  options.mask =
-      dense(testing_support::view_of(pairs), {Axis::B, Axis::Lq, Axis::Lkv});
+  options.mask = dense(view_of(pairs), {Axis::B, Axis::Lq, Axis::Lkv});
   RC_ASSERT(bool(same_bits(got, attend(in, options))));
 }
 

@@ -73,7 +73,7 @@ Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form,
   const std::size_t Hq = shape.Hq;
   const std::size_t Lq = shape.Lq;
   const std::size_t columns =
-      shape.Lkv + testing_support::count_of(operation_options.added_keys);
+      shape.Lkv + count_of(operation_options.added_keys);
   const std::size_t Dv = shape.Dv;
   const Offsets& offsets = shape.offsets;
   const auto rows = static_cast<std::size_t>(offsets.query(B));
@@ -292,7 +292,7 @@ TEST(RaggedTest, OffsetsThatDoNotFitAreErrorsAndNothingIsWritten) {
       {.offsets = {batch.query_offsets,
                    view_of(tensor_of<std::int64_t, 1>({2}, {0, 17}))}});
   ASSERT_FALSE(s);
-  EXPECT_THAT(s, testing_support::IsAbout("offsets.key", "(2)", "(5)"));
+  EXPECT_THAT(s, IsAbout("offsets.key", "(2)", "(5)"));
 }
 
 TEST(RaggedTest, OffsetsThatMoveAreLookedAtInEachRun) {

@@ -46,8 +46,7 @@ class Comparison {
                           .value();
     const ErrorBound bound(tensors_.inputs(), spec, per_head_,
                            tensors_.input_error());
-    mean_bound_ =
-        testing_support::filled<double, 4>(want_.attn_weights.extents(), 0);
+    mean_bound_ = filled<double, 4>(want_.attn_weights.extents(), 0);
     for (std::size_t b = 0; b < spec.shape.B; ++b) {
       for (std::size_t h = 0; h < spec.shape.Hq; ++h) {
         for (std::size_t i = 0; i < spec.shape.sequence(b).Lq; ++i) {
@@ -77,17 +76,15 @@ class Comparison {
       return testing::AssertionFailure()
              << "what stands between the elements of the output was written";
     }
-    return same_bits(
-               *got,
-               Outputs<float>{rounded_to(dtype_, of_floats.output),
-                              testing_support::clone(of_floats.attn_weights),
-                              testing_support::clone(of_floats.lse),
-                              testing_support::clone(of_floats.scores)})
+    return same_bits(*got, Outputs<float>{rounded_to(dtype_, of_floats.output),
+                                          clone(of_floats.attn_weights),
+                                          clone(of_floats.lse),
+                                          clone(of_floats.scores)})
            << " of " << name_of(dtype_);
   }
 
-  Outputs<double> reference(const testing_support::Inputs<double>& in,
-                            AttentionOptions options, AttnWeights form) {
+  Outputs<double> reference(const Inputs<double>& in, AttentionOptions options,
+                            AttnWeights form) {
     options.attn_weights = form;
     auto out = tensors_.outputs<double>(form, options.scores);
     const Status s =

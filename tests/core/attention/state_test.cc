@@ -234,8 +234,8 @@ TEST(StateTest, TheLastPartLeavesItAsItIs) {
   ASSERT_TRUE(attention(view_of(in.query), keys_of(in.key, 0, 128),
                         keys_of(in.value, 0, 128), {.state = state.views()}, {},
                         {.key_part = KeyPart::first}));
-  const auto rows = testing_support::clone(state.softmax_rows);
-  const auto context = testing_support::clone(state.context);
+  const auto rows = clone(state.softmax_rows);
+  const auto context = clone(state.context);
   PartOutputs out(shape);
   AttentionOutputs outputs = out.views();
   outputs.state = state.views();
@@ -344,8 +344,8 @@ TEST(KeyPartErrorsTest, OnlyTheLastPartMayEndInABlock) {
   const auto keys = uniform<4>({2, 100, 2, 4}, 7200);
   for (const KeyPart part : {KeyPart::first, KeyPart::middle}) {
     PartCall call(part);
-    call.in.key = testing_support::clone(keys);
-    call.in.value = testing_support::clone(keys);
+    call.in.key = clone(keys);
+    call.in.value = clone(keys);
     EXPECT_EQ(call.message(),
               "attention: key has 100 keys, expected a multiple of 128 in a "
               "part of the keys that is not the last");

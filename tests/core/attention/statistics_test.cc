@@ -38,7 +38,7 @@ struct Asked {
 
 Asked ask(const Inputs<float>& in, const AttentionOptions& options,
           const OperationOptions& operation_options = kAll) {
-  Asked asked{testing_support::outputs_for(in, options, operation_options), {}};
+  Asked asked{outputs_for(in, options, operation_options), {}};
   auto done = attention_statistics(view_of(in.query), view_of(in.key),
                                    view_of(in.value), asked.out.views(),
                                    options, operation_options);
@@ -78,8 +78,7 @@ void expect_naive(const Inputs<float>& in, AttentionOptions options,
   options.attn_weights = AttnWeights::per_head;
   OperationOptions of_reference = operation_options;
   of_reference.statistics = {};
-  const Outputs<double> whole =
-      testing_support::reference(widened(in), options, of_reference);
+  const Outputs<double> whole = reference(widened(in), options, of_reference);
   const NaiveStatistics want = NaiveStatisticsOf(whole, spec).run();
   constexpr double kTolerance = 1e-5;
   EXPECT_TRUE(near(got.rows, want.rows, kTolerance));
@@ -92,8 +91,7 @@ void expect_naive(const Inputs<float>& in, AttentionOptions options,
 TEST(StatisticsTest, AreThoseOfTheWholeMatrixForEveryMaskAndBias) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 700);
-    const auto separators =
-        testing_support::coin_tosses<2>({shape.B, shape.Lkv}, 701, 0.2);
+    const auto separators = coin_tosses<2>({shape.B, shape.Lkv}, 701, 0.2);
     for (const bool with_empty_rows : {false, true}) {
       const EveryMask every_mask(shape, with_empty_rows);
       for (auto [name, options, operation_options] :
@@ -429,7 +427,7 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   const Inputs<float> in = random_inputs(kShapes[0], 830);
   const auto error_of = [&](const StatisticsOptions& statistics,
                             AttnWeights weights = AttnWeights::none) {
-    auto out = testing_support::outputs_for(in, weights);
+    auto out = outputs_for(in, weights);
     const auto done = attention_statistics(
         view_of(in.query), view_of(in.key), view_of(in.value), out.views(),
         {.attn_weights = weights}, {.statistics = statistics});
@@ -437,7 +435,7 @@ TEST(StatisticsTest, SayWhatDoesNotFit) {
   };
   const auto lengths = tensor_of<std::int64_t, 1>({2}, {5, 6});
   const auto three = tensor_of<std::int64_t, 1>({3}, {1, 1, 1});
-  const auto separators = testing_support::coin_tosses<2>({2, 6}, 831, 0.5);
+  const auto separators = coin_tosses<2>({2, 6}, 831, 0.5);
   EXPECT_EQ(error_of({.rows = true, .query_lengths = lengths}),
             "attention: statistics.query_lengths[1] is 6, expected a number "
             "from 0 to the 5 queries");
@@ -467,9 +465,8 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
   const Status s =
       attention_backward(inputs, to, {}, {.statistics = {.rows = true}});
   ASSERT_FALSE(s);
-  EXPECT_THAT(s,
-              testing_support::IsAbout("statistics", "asked for",
-                                       "none: the forward pass computes them"));
+  EXPECT_THAT(s, IsAbout("statistics", "asked for",
+                         "none: the forward pass computes them"));
 }
 
 }  // namespace

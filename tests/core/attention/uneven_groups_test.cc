@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "attention/attention_call.h"
@@ -72,7 +71,7 @@ Tensor<T, 4> repeated(const Tensor<T, 4>& heads,
 template <class T>
 Inputs<T> repeated(const Inputs<T>& in,
                    const std::vector<std::int64_t>& offsets) {
-  return {testing_support::clone(in.query), repeated(in.key, offsets),
+  return {clone(in.query), repeated(in.key, offsets),
           repeated(in.value, offsets)};
 }
 
@@ -209,8 +208,8 @@ TEST_P(UnevenGroupsTest, PassBackTheBitsOfRepeatedKeysAddedInTheHeadsOrder) {
       const Gradients<float> got =
           differentiate(in, upstream, options, operation_options);
       // These sum over the heads before the sequences.
-      want.bias_k = testing_support::clone(got.bias_k);
-      want.bias_v = testing_support::clone(got.bias_v);
+      want.bias_k = clone(got.bias_k);
+      want.bias_v = clone(got.bias_v);
       EXPECT_TRUE(same_bits(got, want)) << c.name;
     }
   }

@@ -29,7 +29,7 @@ inline bool has_gpu() {
 
 // Skips the test on a machine without a GPU.
 #define HEADWISE_NEEDS_GPU()                \
-  if (!testing_support::has_gpu()) {        \
+  if (!has_gpu()) {                         \
     GTEST_SKIP() << "there is no GPU here"; \
   }
 

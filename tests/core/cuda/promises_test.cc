@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kSizes[] = {64, 96, 128, 192, 256};
 
 Inputs<float> inputs_of(const AttentionShape& shape, std::uint32_t stream) {
-  auto in = testing_support::random_inputs(shape, stream);
+  auto in = random_inputs(shape, stream);
   for (auto* tensor : {&in.query, &in.key, &in.value}) {
     for (float& x : tensor->elements()) {
       x = widened(narrowed<BFloat16>(x));
@@ -30,8 +30,7 @@ DeviceResult on_gpu(const Inputs<float>& in, const AttentionOptions& options) {
 // Rows [first, first + count) of batch element b.
 Tensor<float, 4> rows_of(const Tensor<float, 4>& x, std::size_t b,
                          std::size_t first, std::size_t count) {
-  auto rows = testing_support::filled<float, 4>(
-      {1, count, x.extent(2), x.extent(3)}, 0);
+  auto rows = filled<float, 4>({1, count, x.extent(2), x.extent(3)}, 0);
   const std::size_t row = x.extent(2) * x.extent(3);
   std::copy_n(x.data() + (b * x.extent(1) + first) * row, count * row,
               rows.data());
@@ -57,7 +56,7 @@ TEST(GpuPromisesTest, ARowsBitsDependNeitherOnBatchNorPaddingNorChunks) {
               {rows_of(in.query, b, first, length - first),
                rows_of(in.key, b, 0, length), rows_of(in.value, b, 0, length)},
               {.mask = mask, .query_start = static_cast<std::int64_t>(first)});
-          EXPECT_TRUE(testing_support::same_bits(
+          EXPECT_TRUE(same_bits(
               alone.output, rows_of(whole.output, b, first, length - first)))
               << "D " << D << ", b " << b << ", first query " << first;
         }
@@ -81,7 +80,7 @@ TEST(GpuPromisesTest, LeftPaddingHasTheBitsOfNone) {
                 rows_of(in.key, 0, kPadding, 400 - kPadding),
                 rows_of(in.value, 0, kPadding, 400 - kPadding)},
                {});
-    EXPECT_TRUE(testing_support::same_bits(alone.output, padded.output)) << D;
+    EXPECT_TRUE(same_bits(alone.output, padded.output)) << D;
   }
 }
 
@@ -95,8 +94,7 @@ TEST(GpuPromisesTest, ARaggedBatchHasTheBitsOfThePaddedOne) {
     const DeviceResult padded =
         on_gpu(in, {.mask = key_lengths(lengths.view())});
     const auto join = [&](const Tensor<float, 4>& x) {
-      auto joined = testing_support::filled<float, 4>(
-          {1, 511, x.extent(2), x.extent(3)}, 0);
+      auto joined = filled<float, 4>({1, 511, x.extent(2), x.extent(3)}, 0);
       const auto first = rows_of(x, 0, 0, 211);
       const auto second = rows_of(x, 1, 0, 300);
       std::copy_n(first.data(), first.size(), joined.data());
@@ -107,8 +105,7 @@ TEST(GpuPromisesTest, ARaggedBatchHasTheBitsOfThePaddedOne) {
     const DeviceResult ragged =
         on_gpu({join(in.query), join(in.key), join(in.value)},
                {.offsets = offsets.view()});
-    EXPECT_TRUE(testing_support::same_bits(ragged.output, join(padded.output)))
-        << "D " << D;
+    EXPECT_TRUE(same_bits(ragged.output, join(padded.output))) << "D " << D;
   }
 }
 
@@ -119,13 +116,13 @@ TEST(GpuPromisesTest, WhatAMaskHidesIsNeverRead) {
   const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 2, .Lq = 200, .Lkv = 300, .D = 64, .Dv = 64};
   const auto in = inputs_of(shape, 13);
-  const testing_support::EveryMask every(shape);
+  const EveryMask every(shape);
   for (const auto& [name, mask] : every.masks()) {
     const AttentionOptions options = {.mask = mask, .query_start = 20};
     const auto bound =
         BoundMask::bind(mask, {shape, options.query_start, "test"}).value();
-    auto clean = testing_support::clone(in);
-    auto poisoned = testing_support::clone(in);
+    auto clean = clone(in);
+    auto poisoned = clone(in);
     for (std::size_t b = 0; b < shape.B; ++b) {
       for (std::size_t h = 0; h < shape.Hkv; ++h) {
         for (std::size_t j = 0; j < shape.Lkv; ++j) {
@@ -140,8 +137,8 @@ TEST(GpuPromisesTest, WhatAMaskHidesIsNeverRead) {
         }
       }
     }
-    EXPECT_TRUE(testing_support::same_bits(on_gpu(poisoned, options).output,
-                                           on_gpu(clean, options).output))
+    EXPECT_TRUE(same_bits(on_gpu(poisoned, options).output,
+                          on_gpu(clean, options).output))
         << name;
   }
 }
@@ -153,30 +150,26 @@ TEST(GpuPromisesTest, AGradientsBitsDependNeitherOnBatchNorPadding) {
     const AttentionShape shape = {
         .B = 2, .Hq = 4, .Hkv = 2, .Lq = 333, .Lkv = 333, .D = D, .Dv = D};
     const auto in = inputs_of(shape, 19);
-    auto d_output = testing_support::uniform<4>({2, 333, 4, D}, 23, -1, 1);
+    auto d_output = uniform<4>({2, 333, 4, D}, 23, -1, 1);
     const std::size_t length = 210;
     const std::size_t row = 4 * D;
     std::fill_n(d_output.data() + length * row, (333 - length) * row, 0.0F);
     const auto lengths = tensor_of<std::int64_t, 1>(
         {2}, {static_cast<std::int64_t>(length), 333});
     const auto whole =
-        testing_support::differentiate_on_device<BFloat16>(
+        differentiate_on_device<BFloat16>(
             in, d_output, {.mask = causal() & key_lengths(lengths.view())})
             .value();
     const auto alone =
-        testing_support::differentiate_on_device<BFloat16>(
+        differentiate_on_device<BFloat16>(
             {rows_of(in.query, 0, 0, length), rows_of(in.key, 0, 0, length),
              rows_of(in.value, 0, 0, length)},
             rows_of(d_output, 0, 0, length), {.mask = causal()})
             .value();
-    EXPECT_TRUE(testing_support::same_bits(alone.query,
-                                           rows_of(whole.query, 0, 0, length)))
+    EXPECT_TRUE(same_bits(alone.query, rows_of(whole.query, 0, 0, length)))
         << D;
-    EXPECT_TRUE(
-        testing_support::same_bits(alone.key, rows_of(whole.key, 0, 0, length)))
-        << D;
-    EXPECT_TRUE(testing_support::same_bits(alone.value,
-                                           rows_of(whole.value, 0, 0, length)))
+    EXPECT_TRUE(same_bits(alone.key, rows_of(whole.key, 0, 0, length))) << D;
+    EXPECT_TRUE(same_bits(alone.value, rows_of(whole.value, 0, 0, length)))
         << D;
   }
 }
@@ -188,15 +181,15 @@ TEST(GpuPromisesTest, WhatAMaskHidesReachesNoGradient) {
   const AttentionShape shape = {
       .B = 2, .Hq = 2, .Hkv = 1, .Lq = 200, .Lkv = 300, .D = 64, .Dv = 64};
   const auto in = inputs_of(shape, 29);
-  const auto d_output = testing_support::uniform<4>({2, 200, 2, 64}, 31, -1, 1);
-  const testing_support::EveryMask every(shape, true);
+  const auto d_output = uniform<4>({2, 200, 2, 64}, 31, -1, 1);
+  const EveryMask every(shape, true);
   for (const auto& [name, mask] : every.masks()) {
     const AttentionOptions options = {.mask = mask, .query_start = 20};
     const auto bound =
         BoundMask::bind(mask, {shape, options.query_start, "test"}).value();
-    auto poisoned = testing_support::clone(in);
-    auto poisoned_d_output = testing_support::clone(d_output);
-    auto clean_d_output = testing_support::clone(d_output);
+    auto poisoned = clone(in);
+    auto poisoned_d_output = clone(d_output);
+    auto clean_d_output = clone(d_output);
     const auto seen = [&](std::size_t b, std::size_t j) {
       for (std::size_t i = 0; i < shape.Lq; ++i) {
         if (bound.may_attend(b, 0, i, j) || bound.may_attend(b, 1, i, j)) {
@@ -231,15 +224,14 @@ TEST(GpuPromisesTest, WhatAMaskHidesReachesNoGradient) {
     }
     const auto differentiate = [&](const Inputs<float>& inputs,
                                    const Tensor<float, 4>& upstream) {
-      return testing_support::differentiate_on_device<BFloat16>(
-                 inputs, upstream, options)
+      return differentiate_on_device<BFloat16>(inputs, upstream, options)
           .value();
     };
     const auto want = differentiate(in, clean_d_output);
     const auto got = differentiate(poisoned, poisoned_d_output);
-    EXPECT_TRUE(testing_support::same_bits(got.query, want.query)) << name;
-    EXPECT_TRUE(testing_support::same_bits(got.key, want.key)) << name;
-    EXPECT_TRUE(testing_support::same_bits(got.value, want.value)) << name;
+    EXPECT_TRUE(same_bits(got.query, want.query)) << name;
+    EXPECT_TRUE(same_bits(got.key, want.key)) << name;
+    EXPECT_TRUE(same_bits(got.value, want.value)) << name;
   }
 }
 
@@ -250,7 +242,7 @@ TEST(GpuPromisesTest, ANaNReachesTheRowsThatAttendToItAndNoOther) {
     const AttentionShape shape = {
         .B = 1, .Hq = 1, .Hkv = 1, .Lq = 320, .Lkv = 320, .D = D, .Dv = D};
     const auto in = inputs_of(shape, 17);
-    auto poisoned = testing_support::clone(in);
+    auto poisoned = clone(in);
     constexpr std::size_t kKey = 150;
     constexpr std::size_t kFeature = 5;
     poisoned.value(0, kKey, 0, kFeature) =

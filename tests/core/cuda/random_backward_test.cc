@@ -25,19 +25,18 @@ struct Magnitudes {
 };
 
 Tensor<double, 4> zeros(const Tensor<float, 4>& like) {
-  return testing_support::filled<double, 4>(like.extents(), 0);
+  return filled<double, 4>(like.extents(), 0);
 }
 
 Magnitudes magnitudes_of(const AttentionSpec& spec, const Inputs<float>& in,
                          const Tensor<float, 4>& d_output,
-                         const testing_support::Outputs<double>& forward) {
+                         const Outputs<double>& forward) {
   const AttentionShape& s = spec.shape;
   const Extents<4> of_bias =
       spec.bias.given() ? spec.bias.extents() : Extents<4>{0, 0, 0, 0};
-  Magnitudes sums = {
-      zeros(in.query), zeros(in.key), zeros(in.value),
-      testing_support::filled<double, 4>(of_bias, 0),
-      testing_support::filled<double, 1>({spec.alibi.given() ? s.Hq : 0}, 0)};
+  Magnitudes sums = {zeros(in.query), zeros(in.key), zeros(in.value),
+                     filled<double, 4>(of_bias, 0),
+                     filled<double, 1>({spec.alibi.given() ? s.Hq : 0}, 0)};
   const double factor = spec.dropout.active() ? spec.dropout.factor() : 1;
   for (std::size_t b = 0; b < s.B; ++b) {
     const SequencePlace at = s.sequence(b);
@@ -124,30 +123,29 @@ std::string compare(const RandomCall& call) {
                             rounded<T>(tensors.inputs().key),
                             rounded<T>(tensors.inputs().value)};
   auto forward = tensors.outputs<double>(AttnWeights::per_head);
-  const auto d_output = rounded<T>(testing_support::uniform<4>(
-      forward.output.extents(), call.stream + 26, -1, 1));
-  const auto got = testing_support::differentiate_on_device<T>(
-      in, d_output, options, operation_options);
+  const auto d_output =
+      rounded<T>(uniform<4>(forward.output.extents(), call.stream + 26, -1, 1));
+  const auto got =
+      differentiate_on_device<T>(in, d_output, options, operation_options);
   if (!got) {
     return got.error().message();
   }
-  const auto wide = testing_support::widened(in);
+  const auto wide = widened(in);
   AttentionOptions with_weights = options;
   with_weights.attn_weights = AttnWeights::per_head;
   reference_attention<double>(wide.query.view(), wide.key.view(),
                               wide.value.view(), forward.views(), with_weights,
                               operation_options)
       .value();
-  testing_support::Inputs<double> want = {zeros(in.query), zeros(in.key),
-                                          zeros(in.value)};
+  Inputs<double> want = {zeros(in.query), zeros(in.key), zeros(in.value)};
   const auto spec =
       AttentionSpec::create(tensors.tensors(), options, operation_options)
           .value();
-  auto want_bias = testing_support::filled<double, 4>(got->bias.extents(), 0);
-  auto want_alibi = testing_support::filled<double, 1>(got->alibi.extents(), 0);
-  const auto no_rows = testing_support::filled<double, 4>(
+  auto want_bias = filled<double, 4>(got->bias.extents(), 0);
+  auto want_alibi = filled<double, 1>(got->alibi.extents(), 0);
+  const auto no_rows = filled<double, 4>(
       {in.query.extent(0), in.query.extent(2), in.query.extent(1), 2}, 0);
-  const auto wide_d_output = testing_support::widened(d_output);
+  const auto wide_d_output = widened(d_output);
   reference_attention_backward<double>(
       {.query = wide.query.view(),
        .key = wide.key.view(),
@@ -184,10 +182,9 @@ std::string compare(const RandomCall& call) {
 
 TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {
   HEADWISE_NEEDS_GPU();
-  testing_support::expect_for_random_calls(
-      [](const RandomCall& call, auto type) {
-        return compare<decltype(type)>(call);
-      });
+  expect_for_random_calls([](const RandomCall& call, auto type) {
+    return compare<decltype(type)>(call);
+  });
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace headwise::testing_support {
 namespace {
 
 // A bound of q.k over sqrt(D).
-double largest_score(const testing_support::Inputs<float>& in) {
+double largest_score(const Inputs<float>& in) {
   const auto largest = [](const Tensor<float, 4>& x) {
     double most = 0;
     for (const float element : x.elements()) {
@@ -33,9 +33,9 @@ std::string compare(const RandomCall& call) {
   const RandomCallTensors tensors(call);
   const AttentionOptions options = tensors.options();
   const OperationOptions operation_options = tensors.operation_options();
-  const testing_support::Inputs<float> in = {
-      rounded<T>(tensors.inputs().query), rounded<T>(tensors.inputs().key),
-      rounded<T>(tensors.inputs().value)};
+  const Inputs<float> in = {rounded<T>(tensors.inputs().query),
+                            rounded<T>(tensors.inputs().key),
+                            rounded<T>(tensors.inputs().value)};
   const auto got = attend_on_device<T>(in, options, operation_options);
   if (!got) {
     return got.error().message();
@@ -89,10 +89,9 @@ std::string compare(const RandomCall& call) {
 
 TEST(RandomForwardTest, EveryOutputIsWithinTheBoundOfTheReference) {
   HEADWISE_NEEDS_GPU();
-  testing_support::expect_for_random_calls(
-      [](const RandomCall& call, auto type) {
-        return compare<decltype(type)>(call);
-      });
+  expect_for_random_calls([](const RandomCall& call, auto type) {
+    return compare<decltype(type)>(call);
+  });
 }
 
 }  // namespace

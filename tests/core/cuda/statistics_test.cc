@@ -53,8 +53,8 @@ DeviceStatistics statistics_on_device(const Inputs<float>& in,
   OnDevice<float, 3> columns({B, Hq, Lkv});
   OnDevice<float, 4> mean({B, Hq, map_size(Lq), map_size(Lkv)});
   OnDevice<float, 4> largest({B, Hq, map_size(Lq), map_size(Lkv)});
-  const testing_support::DeviceOptions on_device(
-      testing_support::tensors_of(in), options, {.statistics = statistics});
+  const DeviceOptions on_device(tensors_of(in), options,
+                                {.statistics = statistics});
   attention(q.view(), k.view(), v.view(),
             AttentionOutputsOf<BFloat16>{
                 .output = output.view(),
@@ -62,7 +62,7 @@ DeviceStatistics statistics_on_device(const Inputs<float>& in,
                                columns.view(), mean.view(), largest.view()}},
             on_device.get(), on_device.operation_options())
       .value();
-  testing_support::expect_cuda(cudaDeviceSynchronize());
+  expect_cuda(cudaDeviceSynchronize());
   return {rows.copy(),    top_keys.copy(), top_weights.copy(),
           columns.copy(), mean.copy(),     largest.copy()};
 }
@@ -110,17 +110,15 @@ class GpuStatisticsTest : public testing::TestWithParam<AttentionShape> {};
 TEST_P(GpuStatisticsTest, AreThoseOfTheWholeMatrixForEveryMask) {
   HEADWISE_NEEDS_GPU();
   const AttentionShape shape = GetParam();
-  auto in = testing_support::random_inputs(shape, 41);
-  in = {testing_support::rounded<BFloat16>(in.query),
-        testing_support::rounded<BFloat16>(in.key),
-        testing_support::rounded<BFloat16>(in.value)};
-  const auto separators =
-      testing_support::coin_tosses<2>({shape.B, shape.Lkv}, 43, 0.1);
+  auto in = random_inputs(shape, 41);
+  in = {rounded<BFloat16>(in.query), rounded<BFloat16>(in.key),
+        rounded<BFloat16>(in.value)};
+  const auto separators = coin_tosses<2>({shape.B, shape.Lkv}, 43, 0.1);
   auto lengths = filled<std::int64_t, 1>({shape.B}, 0);
   for (std::size_t b = 0; b < shape.B; ++b) {
     lengths(b) = static_cast<std::int64_t>(shape.Lq - b * shape.Lq / 3);
   }
-  const testing_support::EveryMask every(shape, true);
+  const EveryMask every(shape, true);
   for (const auto& [name, mask] : every.masks()) {
     const AttentionOptions options = {
         .mask = mask, .query_start = 3, .attn_weights = AttnWeights::per_head};
@@ -130,12 +128,12 @@ TEST_P(GpuStatisticsTest, AreThoseOfTheWholeMatrixForEveryMask) {
                                           .map = true,
                                           .separators = separators.view(),
                                           .query_lengths = lengths.view()};
-    const auto wide = testing_support::widened(in);
-    const auto whole = testing_support::reference(wide, options);
+    const auto wide = widened(in);
+    const auto whole = reference(wide, options);
     const auto spec =
         AttentionSpec::create(shape, options, {.statistics = statistics})
             .value();
-    const auto want = testing_support::NaiveStatisticsOf(whole, spec).run();
+    const auto want = NaiveStatisticsOf(whole, spec).run();
     AttentionOptions without_weights = options;
     without_weights.attn_weights = AttnWeights::none;
     const auto got = statistics_on_device(in, without_weights, statistics);
@@ -153,16 +151,16 @@ TEST(GpuStatisticsMemoryTest, ALongSequenceMakesNoMatrix) {
   HEADWISE_NEEDS_GPU();
   const AttentionShape shape = {
       .B = 1, .Hq = 1, .Hkv = 1, .Lq = 16384, .Lkv = 16384, .D = 64, .Dv = 64};
-  const auto in = testing_support::random_inputs(shape, 47);
+  const auto in = random_inputs(shape, 47);
   cudaMemPool_t pool = nullptr;
-  testing_support::expect_cuda(cudaDeviceGetDefaultMemPool(&pool, 0));
+  expect_cuda(cudaDeviceGetDefaultMemPool(&pool, 0));
   std::uint64_t bytes = 0;
-  testing_support::expect_cuda(
+  expect_cuda(
       cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &bytes));
   const auto got = statistics_on_device(
       in, {.mask = causal()},
       {.rows = true, .top_keys = 8, .columns = true, .map = true});
-  testing_support::expect_cuda(
+  expect_cuda(
       cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &bytes));
   EXPECT_LT(bytes, 16U << 20);
   // The weights of a row add up to 1, in whichever way they are added.

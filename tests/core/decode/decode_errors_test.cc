@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "decode/plain_cache.h"

@@ -209,8 +209,7 @@ TEST(StoredNumbersTest, AreRoundedOnce) {
       for (std::size_t n = 0; n < want.size(); ++n) {
         for (const float got : {k.data()[n], v.data()[n]}) {
           EXPECT_TRUE(std::isnan(got) ? std::isnan(want[n])
-                                      : testing_support::bits(got) ==
-                                            testing_support::bits(want[n]))
+                                      : bits(got) == bits(want[n]))
               << name_of(dtype) << ": " << rows[n] << " is read as " << got
               << ", expected " << want[n];
         }

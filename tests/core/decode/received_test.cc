@@ -90,11 +90,10 @@ TEST(ReceivedTest, SumsAreThoseOfTheContract) {
   AttentionOptions options = {.mask = causal() & key_starts(start.view()),
                               .softcap = 9.0,
                               .attn_weights = AttnWeights::per_head};
-  const auto out = Contract({testing_support::clone(text.query),
-                             testing_support::clone(text.key),
-                             testing_support::clone(text.value)},
-                            options, {})
-                       .run();
+  const auto out =
+      Contract({clone(text.query), clone(text.key), clone(text.value)}, options,
+               {})
+          .run();
   auto want = filled<float, 2>({kHeads, 150}, 0);
   for (std::size_t h = 0; h < kHeads; ++h) {
     for (std::size_t i = 0; i < 150; ++i) {

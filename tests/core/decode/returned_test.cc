@@ -314,14 +314,14 @@ TEST(DecodePlanMeanTest, ErrorsLeaveTheCacheAsItWas) {
   ASSERT_TRUE(decoder.plan.run(ids, text.query, text.key, text.value,
                                got.views(), decoder.workspace));
   Returned want(shape_of(20, 20), options, {});
-  run_plainly(testing_support::plain(text, decoder.cache.options()),
-              decoder.cache.options(), text.query, options, {}, want.views());
+  run_plainly(plain(text, decoder.cache.options()), decoder.cache.options(),
+              text.query, options, {}, want.views());
   EXPECT_TRUE(same(got, want));
 }
 
 TEST(DecodeStatisticsTest, SeparatorsAndLengthsAreThoseOfTheRun) {
   const Text text(70, 3300);
-  const auto separators = testing_support::coin_tosses<2>({1, 70}, 3310, 0.2);
+  const auto separators = coin_tosses<2>({1, 70}, 3310, 0.2);
   const auto lengths = tensor_of<std::int64_t, 1>({1}, {49});
   OperationOptions operation = kAllStatistics;
   operation.statistics.separators = separators.view();
@@ -474,9 +474,8 @@ TEST(DecodeStatisticsTest, ErrorsLeaveTheCacheAsItWas) {
   EXPECT_EQ(decoder.cache.length(ids[0]).value(), 0u);
   ASSERT_TRUE(run([](AttentionOutputs&) {}));
   Returned want(shape_of(20, 20), options, kAllStatistics);
-  run_plainly(testing_support::plain(text, decoder.cache.options()),
-              decoder.cache.options(), text.query, options, kAllStatistics,
-              want.views());
+  run_plainly(plain(text, decoder.cache.options()), decoder.cache.options(),
+              text.query, options, kAllStatistics, want.views());
   EXPECT_TRUE(same(got, want));
 }
 

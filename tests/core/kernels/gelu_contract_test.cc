@@ -69,8 +69,8 @@ TEST_P(GeluContractTest, HoldsForNumbersOfEverySize) {
 
 TEST_P(GeluContractTest, HoldsForZerosAndInfinities) {
   const float infinity = std::numeric_limits<float>::infinity();
-  const auto x = testing_support::tensor_of<float, 2>(
-      {1, 5}, {0.0f, -0.0f, infinity, -infinity, -kNaN});
+  const auto x =
+      tensor_of<float, 2>({1, 5}, {0.0f, -0.0f, infinity, -infinity, -kNaN});
   EXPECT_TRUE(same_bits(gelu_of(x), contract_gelu_of(x)));
 }
 

@@ -105,7 +105,7 @@ Tensor<float, 1> numbers_around_boundaries() {
       numbers.push_back(x);
     }
   }
-  return testing_support::tensor_of<float, 1>({numbers.size()}, numbers);
+  return tensor_of<float, 1>({numbers.size()}, numbers);
 }
 
 template <class T>
@@ -195,8 +195,7 @@ void expect_same_stores(std::size_t count, std::size_t D, std::size_t gap) {
     auto floats = filled<float, 1>({count * D * gap}, 42);
     store(NumberRows<void>(rows_of(halves.data(), count, D, gap)));
     store(NumberRows<void>(rows_of(floats.data(), count, D, gap)));
-    EXPECT_TRUE(same_bits(widened_to_float(halves),
-                          testing_support::rounded_to<T>(floats)))
+    EXPECT_TRUE(same_bits(widened_to_float(halves), rounded_to<T>(floats)))
         << name << " of " << count << " x " << D;
   };
   expect_same("store", [&](const auto& rows) {

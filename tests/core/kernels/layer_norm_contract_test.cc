@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <vector>
 
 #include "headwise/steps/layer_norm.h"
 #include "kernels/encoder_contract.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "headwise/base/half.h"
@@ -208,7 +207,7 @@ TEST_P(RowTileTest, AMaskedValueIsNotRead) {
         return all;
       };
       StoredBlock poisoned(type, 1, Dv, count, 64, 3);
-      auto values = testing_support::clone(poisoned.values);
+      auto values = clone(poisoned.values);
       for (std::size_t k = 0; k < count; ++k) {
         if ((allowed[k / 64] >> (k % 64) & 1) == 0) {
           values(k, Dv - 1) = k % 2 == 0 ? kNotANumber : -kInfinity;
@@ -223,8 +222,7 @@ TEST_P(RowTileTest, AMaskedValueIsNotRead) {
           kernels::stored_tile(type).all_finite(poisoned.parts.front(), Dv));
       EXPECT_TRUE(
           kernels::stored_tile(type).all_finite(clean.parts.front(), Dv));
-      EXPECT_TRUE(
-          testing_support::same_bits(weighed(poisoned), weighed(clean)));
+      EXPECT_TRUE(same_bits(weighed(poisoned), weighed(clean)));
     }
   }
 }

@@ -173,8 +173,7 @@ TEST(LayerBackwardTest, ASavedStateIsForOneBackwardPassOfItsLayer) {
   const auto wrong = filled<float, 3>({2, 5, 11}, 1);
   const auto refused = layer.backward(saved, wrong);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused,
-              testing_support::IsAbout("d_output", "(2, 5, 11)", "(2, 5, 12)"));
+  EXPECT_THAT(refused, IsAbout("d_output", "(2, 5, 11)", "(2, 5, 12)"));
   EXPECT_EQ(message(layer, saved), "no error");
   EXPECT_THAT(message(layer, saved), HasSubstr("saved is used already"));
   saved = save();

@@ -106,8 +106,7 @@ TEST(MultiHeadAttentionErrorsTest, OptionsThatDoNotFitAreErrors) {
         layer.forward(x.view(), x.view(), x.view(),
                       {.mask = key_lengths(lengths.view())}, {}, sink);
     ASSERT_FALSE(result);
-    EXPECT_THAT(result,
-                testing_support::IsAbout("mask.key_lengths[0]", "4", "3"));
+    EXPECT_THAT(result, IsAbout("mask.key_lengths[0]", "4", "3"));
   }
 }
 

@@ -130,7 +130,7 @@ TEST(HalfLayerTest, ALayerWithoutAnOutputProjectionHasGradientsNearby) {
 TEST(HalfLayerTest, OneTensorIsWidenedOnceWithTheSameBits) {
   const MultiHeadAttention layer = layer_of({.embed_dim = 24, .num_heads = 4});
   const auto x = narrowed_to<BFloat16>(uniform<2>({6, 24}, 4230));
-  const auto copy = testing_support::clone(x);
+  const auto copy = clone(x);
   const auto got = layer.forward(x, x, x).value();
   const auto want = layer.forward(x, copy, x).value();
   EXPECT_TRUE(
@@ -147,7 +147,7 @@ TEST(HalfLayerTest, ParametersOfSixteenBitsAreWidened) {
   const Linear want = Linear::from_params(rounded_to<Float16>(weight),
                                           rounded_to<Float16>(bias))
                           .value();
-  EXPECT_TRUE(testing_support::same_params(got, want));
+  EXPECT_TRUE(same_params(got, want));
   EXPECT_TRUE(same_bits(got.forward(x).value(), want.forward(x).value()));
 }
 

@@ -1,9 +1,6 @@
 // Layers whose input sizes are fixed after they were made.
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
 #include "module/layer.h"
 #include "support/tensors.h"
 

@@ -86,9 +86,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfASixteenBitCallMayFail) {
   const MultiHeadAttention layer = layer_of(kConfig);
-  const auto x =
-      testing_support::narrowed_to<BFloat16>(uniform<3>({2, 3, 4}, 1));
-  auto output = testing_support::clone(x);
+  const auto x = narrowed_to<BFloat16>(uniform<3>({2, 3, 4}, 1));
+  auto output = clone(x);
   const AttentionOptions options = {.dropout = {.p = 0.0},
                                     .executor = &alone()};
   EXPECT_GT(failures_of([&] { return layer.forward(x, x, x, options); }), 5);
@@ -266,7 +265,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnUpdateMayFail) {
     return layer.update(
         [](std::string_view, std::span<float>) { return ok(); });
   });
-  testing_support::failures_of_an_error([&] {
+  failures_of_an_error([&] {
     return layer.update([](std::string_view, std::span<float>) -> Status {
       return Error(ErrorCode::bad_data);
     });

@@ -163,7 +163,7 @@ TEST(RaggedLayerTest, WhatItCannotShowIsAnError) {
   const auto x = uniform<3>({1, 11, 24}, 91, -1, 1);
   const std::vector<std::int64_t> offsets = {0, 4, 11};
   const TensorView<const std::int64_t, 1> starts(offsets.data(), {3});
-  testing_support::RecordedTrace trace;
+  RecordedTrace trace;
   const auto traced = std::as_const(layer).forward(
       x.view(), x.view(), x.view(), {.offsets = starts}, {}, &trace);
   ASSERT_FALSE(traced);
@@ -235,13 +235,11 @@ TEST(GroupedHeadsTest, HeadsThatDoNotDivideAreErrors) {
   const auto wrong_rows =
       MultiHeadAttention::from_params({of(8, 3), of(6, 3), of(4, 3), {}}, 4, 2);
   ASSERT_FALSE(wrong_rows);
-  EXPECT_THAT(wrong_rows,
-              testing_support::IsAbout("w_k.weight", "(6, 3)", "(4, 3)"));
+  EXPECT_THAT(wrong_rows, IsAbout("w_k.weight", "(6, 3)", "(4, 3)"));
   const auto wrong_output = MultiHeadAttention::from_params(
       {of(8, 3), of(4, 3), of(6, 3), of(5, 6)}, 4, 2);
   ASSERT_FALSE(wrong_output);
-  EXPECT_THAT(wrong_output,
-              testing_support::IsAbout("w_o.weight", "(5, 6)", "(5, 12)"));
+  EXPECT_THAT(wrong_output, IsAbout("w_o.weight", "(5, 6)", "(5, 12)"));
 }
 
 }  // namespace

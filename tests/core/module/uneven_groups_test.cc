@@ -42,9 +42,8 @@ Linear repeated(const Linear& linear, const std::vector<std::size_t>& times) {
     }
   }
   const std::size_t out = bias.size();
-  return Linear::from_params(
-             testing_support::tensor_of<float, 2>({out, in}, weight),
-             testing_support::tensor_of<float, 1>({out}, bias))
+  return Linear::from_params(tensor_of<float, 2>({out, in}, weight),
+                             tensor_of<float, 1>({out}, bias))
       .value();
 }
 
@@ -56,7 +55,7 @@ MultiHeadAttentionParams params_of(const MultiHeadAttention& layer,
                                 .w_v = repeated(*params.w_v, times),
                                 .w_o = repeated(*params.w_o, {1})};
   if (params.w_score) {
-    copy.w_score = testing_support::clone(*params.w_score);
+    copy.w_score = clone(*params.w_score);
   }
   return copy;
 }
@@ -184,7 +183,7 @@ TEST(UnevenLayerTest, SizesThatDoNotAddUpAreErrors) {
       params_of(layer, {1, 1}),
       {.num_heads = 7, .kv_group_sizes = kSizes, .head_dim = 4});
   ASSERT_FALSE(wrong_size);
-  EXPECT_THAT(wrong_size, testing_support::IsAbout("head_dim", "4", "3"));
+  EXPECT_THAT(wrong_size, IsAbout("head_dim", "4", "3"));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "headwise/steps/softmax.h"
@@ -47,8 +46,7 @@ TEST(AlibiSlopesTest, AreTheRoundedPowersForEveryNumberOfHeads) {
           << heads << " heads, head " << h;
     }
   }
-  EXPECT_THAT(alibi_slopes(0),
-              testing_support::IsAbout("num_heads", "0", "at least 1"));
+  EXPECT_THAT(alibi_slopes(0), IsAbout("num_heads", "0", "at least 1"));
 }
 
 TEST(AlibiTest, TakesTheSlopeTimesTheDistanceFromEachScore) {

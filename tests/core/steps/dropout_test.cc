@@ -19,7 +19,7 @@ namespace {
 
 using testing::Each;
 
-class DropoutWordsTest : public testing_support::TargetTest {};
+class DropoutWordsTest : public TargetTest {};
 
 const AttentionShape kShape{.B = 3, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 21};
 
@@ -227,8 +227,7 @@ TEST_P(DropoutWordsTest, SayOfATileWhatKeepsSaysOfEachWeight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, DropoutWordsTest,
-                         testing::ValuesIn(testing_support::targets()),
-                         testing_support::target_name);
+                         testing::ValuesIn(targets()), target_name);
 
 TEST(DropoutTest, TheKeepMaskCanBeWrittenOutAndGivenBack) {
   const Dropout dropout = training_dropout(0.4);
@@ -333,8 +332,7 @@ TEST(DropoutErrorsTest, SequenceIdsMustBeOneASequenceOf32Bits) {
       BoundDropout::bind({.sequence_ids = two}, {kShape, {}, "attention"});
   ASSERT_FALSE(wrong_size);
   EXPECT_EQ(wrong_size.error().code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(wrong_size,
-              testing_support::IsAbout("dropout.sequence_ids", "(2)", "(3)"));
+  EXPECT_THAT(wrong_size, IsAbout("dropout.sequence_ids", "(2)", "(3)"));
   for (const auto& [id, text] :
        {std::pair(std::int64_t{-1}, "-1"),
         std::pair(std::int64_t{1} << 32, "4294967296")}) {
@@ -356,8 +354,7 @@ TEST(DropoutErrorsTest, AKeepMaskMustHaveOneBooleanAWeight) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), ErrorCode::shape_mismatch);
   EXPECT_THAT(result,
-              testing_support::IsAbout("dropout.keep_mask", "(3, 1, 5, 21)",
-                                       "(3, 4, 5, 21)"));
+              IsAbout("dropout.keep_mask", "(3, 1, 5, 21)", "(3, 4, 5, 21)"));
 }
 
 }  // namespace

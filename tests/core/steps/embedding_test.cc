@@ -128,7 +128,7 @@ TEST(EmbeddingTest, TheGradientOfARowIsSummedOverItsTokensInBlocks) {
   EXPECT_TRUE(same_bits({&frozen(0, 0), 3}, {&want(0, 0), 3}));
   const auto refused = embedding.backward(ids, d, 5);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused, testing_support::IsAbout("frozen", "5", "4"));
+  EXPECT_THAT(refused, IsAbout("frozen", "5", "4"));
 }
 
 TEST(EmbeddingTest, WhatUpdateWritesIsLookedUp) {
@@ -148,14 +148,13 @@ TEST(EmbeddingTest, ASizeOfZeroIsAnErrorThatNamesIt) {
   const auto no_vocab = Embedding::create({.embed_dim = 2}, Seed{7});
   ASSERT_FALSE(no_vocab);
   EXPECT_EQ(no_vocab.error().code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(no_vocab,
-              testing_support::IsAbout("vocab_size", "0", "at least 1"));
+  EXPECT_THAT(no_vocab, IsAbout("vocab_size", "0", "at least 1"));
   const auto no_dim = Embedding::create({.vocab_size = 2}, Seed{7});
   ASSERT_FALSE(no_dim);
-  EXPECT_THAT(no_dim, testing_support::IsAbout("embed_dim", "0", "at least 1"));
+  EXPECT_THAT(no_dim, IsAbout("embed_dim", "0", "at least 1"));
   const auto empty = Embedding::from_weight({});
   ASSERT_FALSE(empty);
-  EXPECT_THAT(empty, testing_support::IsAbout("vocab_size", "0", "at least 1"));
+  EXPECT_THAT(empty, IsAbout("vocab_size", "0", "at least 1"));
 }
 
 TEST(EmbeddingTest, ASizeThatOverflowsIsAnErrorNotACrash) {

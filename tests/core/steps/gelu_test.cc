@@ -141,16 +141,14 @@ TEST(GeluErrorsTest, NameTheArgument) {
   const Status shape = gelu(x, {y.data(), {8, 7}, {8, 1}});
   ASSERT_FALSE(shape);
   EXPECT_EQ(shape.error().code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(shape, testing_support::IsAbout("y", "(8, 7)", "(8, 8)"));
+  EXPECT_THAT(shape, IsAbout("y", "(8, 7)", "(8, 8)"));
   const Status stride = gelu(x, y.view().permuted({1, 0}));
   ASSERT_FALSE(stride);
   EXPECT_EQ(stride.error().code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(stride,
-              testing_support::IsAbout("y", "stride 8 on its axis E", "1"));
+  EXPECT_THAT(stride, IsAbout("y", "stride 8 on its axis E", "1"));
   const Status of_x = gelu(view_of(x).permuted({1, 0}), y);
   ASSERT_FALSE(of_x);
-  EXPECT_THAT(of_x,
-              testing_support::IsAbout("x", "stride 8 on its axis E", "1"));
+  EXPECT_THAT(of_x, IsAbout("x", "stride 8 on its axis E", "1"));
   EXPECT_TRUE(same_bits(y, filled<float, 2>({8, 8}, -7)));
 }
 

@@ -227,7 +227,7 @@ TEST(ApplyMaskTest, AMaskedScoreIsMinusInfinityWhateverItWas) {
   EXPECT_EQ(masked(0, 0, 0, 0), scores(0, 0, 0, 0));
   EXPECT_EQ(masked(0, 0, 0, 1), kMinusInf);
   EXPECT_EQ(masked(0, 0, 0, 2), kMinusInf);
-  EXPECT_EQ(bits(masked(0, 0, 1, 0)), testing_support::kNaNBits);
+  EXPECT_EQ(bits(masked(0, 0, 1, 0)), kNaNBits);
   EXPECT_EQ(masked(0, 0, 1, 1), scores(0, 0, 1, 1));
   EXPECT_EQ(masked(0, 0, 1, 2), kMinusInf);
 }

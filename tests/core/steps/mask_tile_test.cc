@@ -128,8 +128,7 @@ TEST(MaskTileTest, AgreesWithEachPairForWindowsAndQueriesFarAway) {
 // Neither the first nor the last query of a tile has the longest or the
 // shortest row.
 TEST(MaskTileTest, AgreesWithEachPairWhereLengthsGoUpAndDown) {
-  auto lengths =
-      testing_support::filled<std::int64_t, 2>({kShape.B, kShape.Lq}, 0);
+  auto lengths = filled<std::int64_t, 2>({kShape.B, kShape.Lq}, 0);
   for (std::size_t b = 0; b < kShape.B; ++b) {
     for (std::size_t i = 0; i < kShape.Lq; ++i) {
       lengths(b, i) = static_cast<std::int64_t>((b + 1) * i * 37 % 151);
@@ -139,18 +138,15 @@ TEST(MaskTileTest, AgreesWithEachPairWhereLengthsGoUpAndDown) {
 }
 
 TEST(MaskTileTest, ATransposedMaskIsReadByItsStrides) {
-  const auto columns =
-      testing_support::coin_tosses<2>({kShape.Lkv, kShape.Lq}, 77);
-  check_tiles(dense(testing_support::view_of(columns), {Axis::Lkv, Axis::Lq}),
-              0, "transposed");
+  const auto columns = coin_tosses<2>({kShape.Lkv, kShape.Lq}, 77);
+  check_tiles(dense(view_of(columns), {Axis::Lkv, Axis::Lq}), 0, "transposed");
 }
 
 TEST(MaskTileTest, ABroadcastAxisIsReadOnce) {
-  const auto keys = testing_support::coin_tosses<1>({kShape.Lkv}, 78);
-  const auto queries = testing_support::coin_tosses<1>({kShape.Lq}, 79);
-  check_tiles(dense(testing_support::view_of(keys), {Axis::Lkv}), 0, "keys");
-  check_tiles(dense(testing_support::view_of(queries), {Axis::Lq}), 0,
-              "queries");
+  const auto keys = coin_tosses<1>({kShape.Lkv}, 78);
+  const auto queries = coin_tosses<1>({kShape.Lq}, 79);
+  check_tiles(dense(view_of(keys), {Axis::Lkv}), 0, "keys");
+  check_tiles(dense(view_of(queries), {Axis::Lq}), 0, "queries");
 }
 
 BoundMask bind(const Mask& mask, const QueryStart& start = 0) {
@@ -187,8 +183,8 @@ TEST(MaskTileTest, FullAndEmptyTilesOfAWindowAreKnown) {
 }
 
 TEST(MaskTileTest, FullAndEmptyTilesBehindAKeyStartAreKnown) {
-  const auto starts = testing_support::tensor_of<std::int64_t, 1>({2}, {5, 33});
-  const auto more = testing_support::tensor_of<std::int64_t, 1>({2}, {9, 20});
+  const auto starts = tensor_of<std::int64_t, 1>({2}, {5, 33});
+  const auto more = tensor_of<std::int64_t, 1>({2}, {9, 20});
   const BoundMask mask = bind(key_starts(starts.view()));
   EXPECT_EQ(classify(mask, {1, 0, 0, 48, 33, 117}), TileKind::full);
   EXPECT_EQ(classify(mask, {1, 0, 0, 48, 32, 118}), TileKind::partial);
@@ -205,8 +201,8 @@ TEST(MaskTileTest, FullAndEmptyTilesBehindAKeyStartAreKnown) {
 
 TEST(MaskTileTest, FullAndEmptyTilesOfDocumentsAreKnown) {
   // Documents -3, 0 and 8 begin at keys 0, 40 and 100, at queries 0, 20 and 50.
-  auto key_ids = testing_support::filled<std::int64_t, 1>({kShape.Lkv}, -3);
-  auto query_ids = testing_support::filled<std::int64_t, 1>({kShape.Lq}, -3);
+  auto key_ids = filled<std::int64_t, 1>({kShape.Lkv}, -3);
+  auto query_ids = filled<std::int64_t, 1>({kShape.Lq}, -3);
   std::fill(key_ids.data() + 40, key_ids.data() + 150, 0);
   std::fill(key_ids.data() + 100, key_ids.data() + 150, 8);
   std::fill(query_ids.data() + 20, query_ids.data() + 70, 0);
@@ -226,9 +222,8 @@ TEST(MaskTileTest, FullAndEmptyTilesOfDocumentsAreKnown) {
 }
 
 TEST(MaskTileTest, FullAndEmptyTilesOfADenseMaskAreKnown) {
-  auto square = testing_support::filled<bool, 2>({kShape.Lq, kShape.Lkv}, true);
-  EXPECT_EQ(classify(bind(dense(testing_support::view_of(square),
-                                {Axis::Lq, Axis::Lkv})),
+  auto square = filled<bool, 2>({kShape.Lq, kShape.Lkv}, true);
+  EXPECT_EQ(classify(bind(dense(view_of(square), {Axis::Lq, Axis::Lkv})),
                      {1, 1, 3, 48, 5, 128}),
             TileKind::full);
   for (const bool mostly : {true, false}) {
@@ -236,8 +231,8 @@ TEST(MaskTileTest, FullAndEmptyTilesOfADenseMaskAreKnown) {
     for (const std::size_t i : {3u, 30u, 50u}) {
       for (const std::size_t j : {5u, 64u, 132u}) {
         square(i, j) = !mostly;
-        const BoundMask mask = bind(
-            dense(testing_support::view_of(square), {Axis::Lq, Axis::Lkv}));
+        const BoundMask mask =
+            bind(dense(view_of(square), {Axis::Lq, Axis::Lkv}));
         EXPECT_EQ(classify(mask, {0, 0, 3, 48, 5, 128}), TileKind::partial);
         EXPECT_EQ(classify(mask, {0, 0, 3, 48, j + 1, 8}),
                   mostly ? TileKind::full : TileKind::empty);
@@ -250,7 +245,7 @@ TEST(MaskTileTest, FullAndEmptyTilesOfADenseMaskAreKnown) {
 // Whoever sees nothing has no visible keys, and both ends stay among the keys.
 TEST(MaskTileTest, WhatIsVisibleStaysAmongTheKeys) {
   const std::int64_t far = std::int64_t{1} << 62;
-  const auto starts = testing_support::filled<std::int64_t, 1>({2}, 150);
+  const auto starts = filled<std::int64_t, 1>({2}, 150);
   for (const Mask& mask :
        {window(3, 3), window(0, 0), causal(), key_starts(starts),
         key_starts(starts) & causal(), window(far, far)}) {

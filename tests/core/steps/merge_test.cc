@@ -42,9 +42,8 @@ TEST(MergeHeadsTest, HeadsThatDoNotLieSideBySideAreAnError) {
   const auto merged = merge_heads(as_blhd(view_of(bhld)));
   ASSERT_FALSE(merged);
   EXPECT_EQ(merged.error().code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(merged,
-              testing_support::IsAbout("context", "stride 15 on its axis H",
-                                       "D times the stride of D, 5"));
+  EXPECT_THAT(merged, IsAbout("context", "stride 15 on its axis H",
+                              "D times the stride of D, 5"));
 }
 
 TEST(MergeHeadsTest, OneHeadMayLieAnywhere) {

@@ -297,20 +297,20 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
 
 // A default argument of many calls.
 TEST(ExecutorFailuresTest, TheDefaultAllocatesNothing) {
-  const std::size_t before = testing_support::allocations;
+  const std::size_t before = allocations;
   const Executor& executor = Executor::default_executor();
-  EXPECT_EQ(testing_support::allocations, before);
+  EXPECT_EQ(allocations, before);
   EXPECT_GT(executor.threads(), 0u);
 }
 
 // What tells that there is no memory needs none.
 TEST(ExhaustedTest, SizesBeyondAllMemoryAllocateNothing) {
   constexpr std::size_t kMost = ~std::size_t{0};
-  const std::size_t before = testing_support::allocations;
+  const std::size_t before = allocations;
   const auto overflowing = Tensor<float, 2>::create({kMost, 9});
   const auto workspace = Workspace::create(kMost);
   const Error copy = workspace.error();
-  EXPECT_EQ(testing_support::allocations, before);
+  EXPECT_EQ(allocations, before);
   EXPECT_EQ(overflowing.error().code(), ErrorCode::out_of_memory);
   EXPECT_EQ(copy.code(), ErrorCode::out_of_memory);
   EXPECT_EQ(copy.bytes_needed(), kMost);

@@ -92,11 +92,11 @@ TEST(ProjectionGradientErrorsTest, RefusesShapesThatDoNotFit) {
   const auto d_y = uniform<3>({2, 4, 7}, 27);
   const auto short_d_y = uniform<3>({2, 3, 7}, 27);
   EXPECT_THAT(linear.backward_input(x),
-              testing_support::IsAbout("d_y", "(2, 4, 9)", "(2, 4, 7)"));
+              IsAbout("d_y", "(2, 4, 9)", "(2, 4, 7)"));
   EXPECT_THAT(linear.backward_params(short_x, d_y),
-              testing_support::IsAbout("x", "(2, 4, 8)", "(2, 4, 9)"));
+              IsAbout("x", "(2, 4, 8)", "(2, 4, 9)"));
   EXPECT_THAT(linear.backward_params(x, short_d_y),
-              testing_support::IsAbout("d_y", "(2, 3, 7)", "(2, 4, 7)"));
+              IsAbout("d_y", "(2, 3, 7)", "(2, 4, 7)"));
 }
 
 TEST_P(ProjectionGradientTest, SomeOutputsHaveTheBitsOfAll) {

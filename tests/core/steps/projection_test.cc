@@ -276,8 +276,7 @@ TEST(LinearTest, AnOutputInTheMemoryOfItsInputIsAnError) {
   const Status s = linear.forward_into(x, x);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(s, testing_support::IsAbout("y", "in the memory of x",
-                                          "memory of its own"));
+  EXPECT_THAT(s, IsAbout("y", "in the memory of x", "memory of its own"));
 }
 
 TEST(LinearTest, WritesIntoAnyRowsOfTheCallers) {
@@ -300,11 +299,10 @@ TEST(LinearTest, WritesNowhereWhereItDoesNotFit) {
   const Linear linear = linear_of(20, 33);
   Tensor<float, 3> y = Tensor<float, 3>::create({2, 5, 34}).value();
   EXPECT_THAT(linear.forward_into(x, y),
-              testing_support::IsAbout("y", "(2, 5, 34)", "(2, 5, 33)"));
+              IsAbout("y", "(2, 5, 34)", "(2, 5, 33)"));
   const TensorView<float, 3> strided(y.data(), {2, 5, 33}, {170, 1, 5});
-  EXPECT_THAT(
-      linear.forward_into(x, strided),
-      testing_support::IsAbout("y", "strided", "features side by side"));
+  EXPECT_THAT(linear.forward_into(x, strided),
+              IsAbout("y", "strided", "features side by side"));
   EXPECT_THAT(y.elements(), Each(0.0f));
 }
 
@@ -373,7 +371,7 @@ TEST(LinearTest, AnInputOfAnotherSizeIsAnErrorThatShowsBothShapes) {
   const auto y = linear.forward(x);
   ASSERT_FALSE(y);
   EXPECT_EQ(y.error().code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(y, testing_support::IsAbout("x", "(2, 5, 6)", "(2, 5, 4)"));
+  EXPECT_THAT(y, IsAbout("x", "(2, 5, 6)", "(2, 5, 4)"));
   EXPECT_EQ(linear.forward(x, "query").error().message(),
             "linear: query has shape (2, 5, 6), expected (B, L, in_features) "
             "= (2, 5, 4)");
@@ -384,23 +382,20 @@ TEST(LinearTest, ParametersThatDoNotFitAreErrors) {
       Linear::create({.out_features = 3}, RandomStream(Seed{7}, 1));
   ASSERT_FALSE(no_in);
   EXPECT_EQ(no_in.error().code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(no_in,
-              testing_support::IsAbout("in_features", "0", "at least 1"));
+  EXPECT_THAT(no_in, IsAbout("in_features", "0", "at least 1"));
   const auto no_out =
       Linear::create({.in_features = 3}, RandomStream(Seed{7}, 1));
   ASSERT_FALSE(no_out);
-  EXPECT_THAT(no_out,
-              testing_support::IsAbout("out_features", "0", "at least 1"));
+  EXPECT_THAT(no_out, IsAbout("out_features", "0", "at least 1"));
   const auto bias = Linear::from_params(filled<float, 2>({4, 2}, 1),
                                         filled<float, 1>({3}, 1));
   ASSERT_FALSE(bias);
   EXPECT_EQ(bias.error().code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(bias, testing_support::IsAbout("bias", "(3)", "(4)"));
+  EXPECT_THAT(bias, IsAbout("bias", "(3)", "(4)"));
   const auto empty = Linear::from_params(filled<float, 2>({0, 0}, 1));
   ASSERT_FALSE(empty);
-  EXPECT_THAT(empty, testing_support::IsAbout(
-                         "weight", "of shape (0, 0)",
-                         "in_features or out_features of at least 1"));
+  EXPECT_THAT(empty, IsAbout("weight", "of shape (0, 0)",
+                             "in_features or out_features of at least 1"));
 }
 
 TEST(LinearTest, AMapOfNoFeaturesGivesItsBiasAndBackOnlyThatHasAGradient) {

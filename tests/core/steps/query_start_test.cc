@@ -44,7 +44,7 @@ TEST(QueryStartTest, AnotherNumberOfStartsThanSequencesIsAnError) {
   const Status s = QueryStart(starts).check(kShape);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code(), ErrorCode::shape_mismatch);
-  EXPECT_THAT(s, testing_support::IsAbout("query_start", "(3)", "(2)"));
+  EXPECT_THAT(s, IsAbout("query_start", "(3)", "(2)"));
 }
 
 TEST(QueryStartTest, ANumberSoLargeThatPositionsOverflowIsAnError) {

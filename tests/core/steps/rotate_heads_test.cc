@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "support/errors.h"
@@ -107,10 +105,8 @@ TEST(RotateHeadsTest, BackUndoesIt) {
   for (const HeadPositions& positions : {HeadPositions{}, at}) {
     const Heads there = turned(from, false, starts, positions);
     const Heads back = turned(there, true, starts, positions);
-    EXPECT_TRUE(testing_support::all_near(back.query.elements(),
-                                          from.query.elements(), 3e-7));
-    EXPECT_TRUE(testing_support::all_near(back.key.elements(),
-                                          from.key.elements(), 3e-7));
+    EXPECT_TRUE(all_near(back.query.elements(), from.query.elements(), 3e-7));
+    EXPECT_TRUE(all_near(back.key.elements(), from.key.elements(), 3e-7));
     EXPECT_FALSE(same_bits(there.query, from.query));
     EXPECT_FALSE(same_bits(there.key, from.key));
   }

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <string>
 
 #include "headwise/steps/softmax.h"
 #include "support/errors.h"

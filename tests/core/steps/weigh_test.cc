@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <span>
 
 #include "support/tensors.h"
 

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "headwise/interop/param_inspection.h"
 #include "interop/bert_file.h"

@@ -7,10 +7,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "interop/mask_arrays.h"

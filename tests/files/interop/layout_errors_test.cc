@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,8 +36,7 @@ class EveryLayoutErrorsTest : public testing::TestWithParam<Layout> {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLayoutErrorsTest,
-                         testing::ValuesIn(layouts()),
-                         testing_support::layout_test_name);
+                         testing::ValuesIn(layouts()), layout_test_name);
 
 TEST_P(EveryLayoutErrorsTest, GoesWithoutBiasesWhereTheyAreOptional) {
   const LayerParams layer = layer_of(DType::float32, false);

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,7 +18,7 @@ using testing::ElementsAre;
 class EveryLayoutTest : public testing::TestWithParam<Layout> {};
 
 INSTANTIATE_TEST_SUITE_P(All, EveryLayoutTest, testing::ValuesIn(layouts()),
-                         testing_support::layout_test_name);
+                         layout_test_name);
 
 TEST_P(EveryLayoutTest, IsFoundAndThereAndBackIsTheSameBitForBit) {
   const bool numbered =

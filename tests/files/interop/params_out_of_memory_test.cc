@@ -88,8 +88,7 @@ TEST(ParamsOutOfMemoryTest, EveryAllocationOfLoadingALayerMayFail) {
             100);
   NamedArrays tensors =
       lay_out(layer_of(DType::float32), 0, layout("headwise")).value();
-  tensors.emplace("embedding.weight",
-                  testing_support::counted({9, 6}, 0, DType::float32));
+  tensors.emplace("embedding.weight", counted({9, 6}, 0, DType::float32));
   std::map<std::string, AnyView> views;
   for (const auto& [name, array] : tensors) {
     views.emplace(name, array.view());

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cmath>
 #include <limits>
 #include <thread>
 
@@ -176,9 +175,9 @@ TEST(SafetensorsTest, FileComesThroughAPipe) {
     writer.join();
     return file;
   };
-  testing_support::ErrorParts parts = {.code = ErrorCode::bad_data,
-                                       .operation = "open_safetensors",
-                                       .file = pipe};
+  ErrorParts parts = {.code = ErrorCode::bad_data,
+                      .operation = "open_safetensors",
+                      .file = pipe};
   for (const std::uint16_t size : {std::uint16_t{500}, std::uint16_t{3}}) {
     parts.byte = size;
     EXPECT_THAT(read_through_pipe({whole.begin(), whole.begin() + size}),

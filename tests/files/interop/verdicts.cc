@@ -2,7 +2,6 @@
 // each: `accepted`, or `refused: MESSAGE`. A file is its length (8 bytes,
 // little endian) and its bytes.
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <string_view>
 #include <vector>

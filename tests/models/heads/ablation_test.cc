@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -9,7 +9,6 @@
 // head's sums of w |f| and of the entropy of its shares, and the norms of the
 // layer by key; the rollout of the first and the last token.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

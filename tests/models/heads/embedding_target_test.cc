@@ -40,9 +40,9 @@ class EmbeddingTargetTest : public testing::TestWithParam<Setting> {
   SentenceEncoder written() {
     put_small_model(folder_, params_);
     if (GetParam().normalize) {
-      testing_support::put_modules(folder_, R"({"word_embedding_dimension": 12,
+      put_modules(folder_, R"({"word_embedding_dimension": 12,
                        "pooling_mode_mean_tokens": true})",
-                                   /*normalize=*/true);
+                  /*normalize=*/true);
     }
     return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
         .value();
@@ -109,7 +109,7 @@ class EmbeddingTargetTest : public testing::TestWithParam<Setting> {
   static inline const Rows kOnes = Rows(2, std::vector<double>(3, 1));
 
   BertConfig config_ = small_config(BertFamily::bert);
-  testing_support::Params params_ = small_params(config_);
+  Params params_ = small_params(config_);
   TempFolder folder_;
   SentenceEncoder encoder_ = written();
   LabelProbe probe_ =

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,9 +28,8 @@ Params params_of_small_model() {
 }
 
 // The parameters with heads in another order, layer by layer.
-Params in_order(const testing_support::KeptHeads& order) {
-  return testing_support::pruned(params_of_small_model(),
-                                 small_config(BertFamily::bert), order);
+Params in_order(const KeptHeads& order) {
+  return pruned(params_of_small_model(), small_config(BertFamily::bert), order);
 }
 
 // The folder of a model, and the model.
@@ -65,10 +63,10 @@ Tensor<float, 4> weights_of(const SmallModel& model, std::string_view text,
   const auto see = [&](std::size_t at,
                        TensorView<const float, 3> hidden) -> Status {
     if (at == layer) {
-      auto done = (*model).attention(layer).forward(
-          hidden, hidden, hidden, {.attn_weights = AttnWeights::per_head});
-      HEADWISE_TRY(done);
-      weights = std::move(done->attn_weights);
+      HEADWISE_ASSIGN(auto done, (*model).attention(layer).forward(
+                                     hidden, hidden, hidden,
+                                     {.attn_weights = AttnWeights::per_head}));
+      weights = std::move(done.attn_weights);
     }
     return ok();
   };

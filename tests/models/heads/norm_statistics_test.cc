@@ -170,7 +170,7 @@ TEST(NormStatisticsBitsTest, CountTheQueriesThatAreAskedFor) {
 TEST_P(NormStatisticsTest, HaveTheBitsOfABiasOfLogarithms) {
   const Case c = small_case(GetParam());
   const auto [B, L, H, D] = c.heads.query.extents();
-  auto logarithms = testing_support::clone(c.norms);
+  auto logarithms = clone(c.norms);
   auto reciprocals = Tensor<float, 4>::create({B, L, H, 1}).value();
   for (std::size_t n = 0; n < B * H * L; ++n) {
     const float norm = c.norms.data()[n];

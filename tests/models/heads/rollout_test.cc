@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "heads/every_call.h"
 #include "heads/plain_heads.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -118,9 +117,8 @@ class StubModel final : public TextModel {
     float* first = rows.data();
     for (const auto& sequence : ids) {
       const TensorView<const float, 3> x(first, {1, sequence.size(), kSize});
-      const auto added = layer.forward(x, x, x, options);
-      HEADWISE_TRY(added);
-      for (const float value : added->output.elements()) {
+      HEADWISE_ASSIGN(const auto added, layer.forward(x, x, x, options));
+      for (const float value : added.output.elements()) {
         *first++ += value;
       }
     }

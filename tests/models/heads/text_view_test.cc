@@ -135,7 +135,7 @@ TEST(TextViewTest, GatesAreFactorsOfTheNorms) {
 // With more tokens than a page has pairs for, the mean over a cell's pairs of
 // attention weight times norm.
 TEST(TextViewTest, ManyTokensHaveAMapOfNorms) {
-  CausalConfig config = testing_support::kSmallCausal;
+  CausalConfig config = kSmallCausal;
   config.max_positions = 1030;
   const CausalModel model = small_causal_model(config);
   ModelTokens tokens;

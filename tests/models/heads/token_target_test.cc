@@ -154,7 +154,7 @@ TEST(TokenTargetSlopeTest, GradientIsTheSlopeOfTheValueByAGate) {
     const auto value_with = [&](float gate) {
       std::vector<Tensor<float, 1>> gates;
       for (int n = 0; n < 2; ++n) {
-        gates.push_back(testing_support::filled<float, 1>({3}, 1));
+        gates.push_back(filled<float, 1>({3}, 1));
       }
       gates[id.layer](id.head) = gate;
       return target.value(kText, gates).value();

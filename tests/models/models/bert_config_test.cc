@@ -286,10 +286,10 @@ TEST(BertConfigTest, WhatIsNoObjectIsAnError) {
     EXPECT_THAT(parsed_text(text), IsBad("", {"JSON"})) << text;
   }
   EXPECT_THAT(parsed_text(std::string("{}\0", 3)),
-              testing_support::HasError({.code = ErrorCode::bad_data,
-                                         .file = "file",
-                                         .byte = 2,
-                                         .given = {"NUL"}}));
+              HasError({.code = ErrorCode::bad_data,
+                        .file = "file",
+                        .byte = 2,
+                        .given = {"NUL"}}));
 }
 
 TEST(BertConfigTest, DeepNestingIsRefusedBeforeItCosts) {

@@ -256,7 +256,7 @@ TEST_P(BertEncoderTest, NamesMayHaveTheModelsPrefixAndTheNormsTheirOldNames) {
       renamed.replace(renamed.rfind('.'), std::string::npos,
                       weight ? ".gamma" : ".beta");
     }
-    old.emplace(renamed, testing_support::clone(param));
+    old.emplace(renamed, clone(param));
   }
   const std::string prefix =
       GetParam() == BertFamily::bert ? "bert." : "distilbert.";
@@ -297,7 +297,7 @@ TEST_P(BertEncoderTest, AParameterThatIsMissingIsNamed) {
     params.erase("embeddings." + std::string(end));
     EXPECT_THAT(read(params), IsBad("", {"embeddings." + std::string(end)}));
   }
-  const auto names = testing_support::part_names(GetParam(), 1);
+  const auto names = part_names(GetParam(), 1);
   for (const auto& name : {names.attention_norm, names.intermediate,
                            names.output, names.output_norm, names.k}) {
     for (const char* part : {".weight", ".bias"}) {
@@ -309,7 +309,7 @@ TEST_P(BertEncoderTest, AParameterThatIsMissingIsNamed) {
 }
 
 TEST_P(BertEncoderTest, AParameterOfAnotherSizeIsNamedWithTheRightOne) {
-  const auto names = testing_support::part_names(GetParam(), 0);
+  const auto names = part_names(GetParam(), 0);
   Params params = small_params(config_);
   params.at(names.output + ".weight") = uniform<2>({12, 19}, 1);
   EXPECT_THAT(read(params),
@@ -326,7 +326,7 @@ TEST_P(BertEncoderTest, AnotherNumberOfLayersIsAnError) {
 }
 
 TEST_P(BertEncoderTest, ParametersThatAreNotFiniteAreNamed) {
-  const auto names = testing_support::part_names(GetParam(), 1);
+  const auto names = part_names(GetParam(), 1);
   for (const auto& name : {names.q + ".weight", names.intermediate + ".bias",
                            std::string("embeddings.word_embeddings.weight")}) {
     Params params = small_params(config_);

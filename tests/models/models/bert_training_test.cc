@@ -367,7 +367,7 @@ TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
   const auto refused = read(BertUse::inference).forward_for_backward(kIds);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(refused, testing_support::HasExpected("BertUse::training"));
+  EXPECT_THAT(refused, HasExpected("BertUse::training"));
 }
 
 TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {

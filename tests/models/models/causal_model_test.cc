@@ -163,9 +163,7 @@ TEST(CausalModelTest, RefusesWhatNoModelCanHave) {
     CausalConfig config = kSmallCausal;
     change(config);
     return CausalModel::create(
-        config,
-        parse_vocabulary(testing_support::kSmallVocabulary, "vocab.txt")
-            .value(),
+        config, parse_vocabulary(kSmallVocabulary, "vocab.txt").value(),
         Seed{3});
   };
   const auto about = [](const std::string& argument) {
@@ -353,7 +351,7 @@ TEST(CausalModelTest, HooksSeeContextsAndTheirGradients) {
                    .forward_for_backward(
                        kTexts, {.head_gates = on, .hooks = seen.hooks()})
                    .value();
-  const auto d = testing_support::uniform<2>({13, 14}, 77);
+  const auto d = uniform<2>({13, 14}, 77);
   seen.expect_sums_of(
       model.backward(saved, d, BertWanted::gates).value().head_gates);
 }
@@ -419,8 +417,7 @@ TEST_F(CausalFolderTest, AFailureLeavesTheOldModel) {
   std::filesystem::remove(folder_ / "model.safetensors");
   std::filesystem::create_directory(folder_ / "model.safetensors");
   EXPECT_THAT(model_.write(folder_.path()),
-              testing_support::IsFileError(ErrorCode::io_error,
-                                           folder_ / "model.safetensors"));
+              IsFileError(ErrorCode::io_error, folder_ / "model.safetensors"));
   EXPECT_EQ(file_bytes(folder_ / "vocab.txt"), bytes_of("of the old model"));
   EXPECT_EQ(folder_.count(), 3u);
 }

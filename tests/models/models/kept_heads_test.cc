@@ -163,7 +163,7 @@ class PrunedModelTest : public testing::TestWithParam<BertFamily> {
                           .expected = expected}));
   }
   std::string name_of(std::size_t layer, const std::string& part) const {
-    const auto names = testing_support::part_names(config_.family, layer);
+    const auto names = part_names(config_.family, layer);
     return part == "q"   ? names.q
            : part == "k" ? names.k
            : part == "v" ? names.v
@@ -194,8 +194,7 @@ TEST_P(PrunedModelTest, ParametersHaveTheGradientsThatTheWholeModelHas) {
   const auto d_hidden = uniform<2>({15, 12}, 90);
   std::vector<Tensor<float, 1>> zeros;
   for (const auto& layer : kKeptGates) {
-    zeros.push_back(testing_support::tensor_of<float, 1>(
-        {3}, {layer.begin(), layer.end()}));
+    zeros.push_back(tensor_of<float, 1>({3}, {layer.begin(), layer.end()}));
   }
   auto of_whole =
       whole.forward_for_backward(kIds, {.head_gates = zeros}).value();
@@ -204,16 +203,16 @@ TEST_P(PrunedModelTest, ParametersHaveTheGradientsThatTheWholeModelHas) {
   const auto got = cut.backward(of_cut, d_hidden).value().params;
   Params wanted;
   for (const auto& [name, values] : params_) {
-    wanted.emplace(
-        name, testing_support::tensor_of<float, 2>(
-                  values.extents(), {want.at(name).data(),
-                                     want.at(name).data() + values.size()}));
+    wanted.emplace(name,
+                   tensor_of<float, 2>(values.extents(),
+                                       {want.at(name).data(),
+                                        want.at(name).data() + values.size()}));
   }
   wanted = pruned(wanted, config_, kKept);
   ASSERT_EQ(got.size(), wanted.size());
   for (const auto& [name, gradient] : got) {
-    EXPECT_TRUE(testing_support::all_near(
-        gradient.elements(), std::as_const(wanted.at(name)).elements(), 2e-5))
+    EXPECT_TRUE(all_near(gradient.elements(),
+                         std::as_const(wanted.at(name)).elements(), 2e-5))
         << name;
   }
 }
@@ -222,8 +221,8 @@ TEST_P(PrunedModelTest, GatesAreThoseOfTheHeadsThatAreLeft) {
   put_pruned();
   const BertEncoder encoder = read_as(BertUse::training).value();
   std::vector<Tensor<float, 1>> gates;
-  gates.push_back(testing_support::tensor_of<float, 1>({2}, {0.5f, 2}));
-  gates.push_back(testing_support::tensor_of<float, 1>({0}, {}));
+  gates.push_back(tensor_of<float, 1>({2}, {0.5f, 2}));
+  gates.push_back(tensor_of<float, 1>({0}, {}));
   auto saved =
       encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
   const auto d_hidden = uniform<2>({15, 12}, 90);
@@ -242,9 +241,9 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
   const auto linear = [&](const Params& fewer, const std::string& name) {
     const auto& bias = fewer.at(name + ".bias");
     return Linear::from_params(
-               testing_support::clone(fewer.at(name + ".weight")),
-               testing_support::tensor_of<float, 1>(
-                   {bias.size()}, {bias.data(), bias.data() + bias.size()}))
+               clone(fewer.at(name + ".weight")),
+               tensor_of<float, 1>({bias.size()},
+                                   {bias.data(), bias.data() + bias.size()}))
         .value();
   };
   const auto attention = [&](const std::vector<std::size_t>& heads) {
@@ -293,13 +292,12 @@ TEST_P(PrunedModelTest, SizesOfOtherHeadsAreNamed) {
   put(params_, {{"kept_heads", "[[0, 2], []]"}});
   expect_refused_model("", {"12", "0"}, {"8", "2"});
   // The queries fit, another one does not.
-  const auto is_bad_file =
-      testing_support::IsFileError(ErrorCode::bad_data, path());
+  const auto is_bad_file = IsFileError(ErrorCode::bad_data, path());
   for (const std::string part : {"k", "v", "o"}) {
     Params mixed = pruned(params_, config_, {{0, 2}, {0, 1, 2}});
     const std::string name = name_of(0, part) + ".weight";
     mixed.erase(name);
-    mixed.emplace(name, testing_support::clone(params_.at(name)));
+    mixed.emplace(name, clone(params_.at(name)));
     put(mixed, {{"kept_heads", "[[0, 2], [0, 1, 2]]"}});
     EXPECT_THAT(read_as(BertUse::inference), is_bad_file) << part;
   }
@@ -309,7 +307,7 @@ TEST_P(PrunedModelTest, SizesOfOtherHeadsAreNamed) {
     mixed.at(name) = uniform<2>({1, 7}, 97);
     put(mixed, {{"kept_heads", "[[0, 2], [0, 1, 2]]"}});
     EXPECT_THAT(read_as(BertUse::inference), is_bad_file) << part;
-    EXPECT_THAT(read_as(BertUse::inference), testing_support::HasGiven(name));
+    EXPECT_THAT(read_as(BertUse::inference), HasGiven(name));
   }
 }
 

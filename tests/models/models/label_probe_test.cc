@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -297,8 +296,7 @@ TEST_F(LabelProbeFileTest, AFolderWithoutOneHasNone) {
 TEST_F(LabelProbeFileTest, AFileThatIsNoneIsAnError) {
   for (const char* text : {"no tensors", ""}) {
     put_file(path(), bytes_of(text));
-    EXPECT_THAT(read(),
-                testing_support::IsFileError(ErrorCode::bad_data, path()));
+    EXPECT_THAT(read(), IsFileError(ErrorCode::bad_data, path()));
   }
 }
 

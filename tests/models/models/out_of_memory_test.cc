@@ -54,9 +54,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelsSettingsMayFail) {
   const auto put = [&](std::string_view name, std::string_view text) {
     put_file(folder / name, bytes_of(text));
   };
-  put("config.json", testing_support::json(testing_support::bert_fields()));
-  put("modules.json",
-      testing_support::modules_text("Transformer", "Pooling", "Normalize"));
+  put("config.json", json(bert_fields()));
+  put("modules.json", modules_text("Transformer", "Pooling", "Normalize"));
   put("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
   put("sentence_bert_config.json", R"({"max_seq_length": 256})");
   put("config_sentence_transformers.json", R"({"prompts": {}})");
@@ -70,9 +69,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelsSettingsMayFail) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
   const TempFolder folder;
-  testing_support::put_small_model(
-      folder, testing_support::small_params(
-                  testing_support::small_config(BertFamily::bert)));
+  put_small_model(folder, small_params(small_config(BertFamily::bert)));
   const std::string path = folder.path();
   for (const FileAccess access : {FileAccess::read, FileAccess::mapped}) {
     EXPECT_GT(failures_of([&] {
@@ -103,9 +100,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfAModelMayFail) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfAModelMayFail) {
   const TempFolder folder;
-  const auto config = testing_support::small_config(BertFamily::bert);
-  testing_support::put_small_model(folder,
-                                   testing_support::small_params(config));
+  const auto config = small_config(BertFamily::bert);
+  put_small_model(folder, small_params(config));
   const std::string path = folder.path();
   SentenceEncoder model = SentenceEncoder::read(path).value();
   const Executor alone = Executor::with_threads(1).value();
@@ -147,9 +143,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfAModelMayFail) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfReplacingAttentionMayFail) {
   const TempFolder folder;
-  const auto config = testing_support::small_config(BertFamily::bert);
-  testing_support::put_small_model(folder,
-                                   testing_support::small_params(config));
+  const auto config = small_config(BertFamily::bert);
+  put_small_model(folder, small_params(config));
   SentenceEncoder model =
       SentenceEncoder::read(folder.path(), {.use = BertUse::training}).value();
   const auto replace = [&] {
@@ -167,13 +162,11 @@ TEST(OutOfMemoryTest, EveryAllocationOfReplacingAttentionMayFail) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
   const TempFolder folder;
-  const auto config = testing_support::small_config(BertFamily::bert);
-  const testing_support::KeptHeads kept = {{0, 2}, {}};
-  testing_support::put_small_model(folder, {});
-  ASSERT_TRUE(testing_support::write_params(
-      folder / "model.safetensors",
-      testing_support::pruned(testing_support::small_params(config), config,
-                              kept),
+  const auto config = small_config(BertFamily::bert);
+  const KeptHeads kept = {{0, 2}, {}};
+  put_small_model(folder, {});
+  ASSERT_TRUE(write_params(
+      folder / "model.safetensors", pruned(small_params(config), config, kept),
       "", {{"kept_heads", "[[0, 2], []]"}, {"num_heads", "[2, 0]"}}));
   const std::string path = folder.path();
   const BertAccess access = {.use = BertUse::training};
@@ -188,14 +181,14 @@ TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
             5);
   const RaggedTokens ids = {{2, 5, 3}, {2, 3}};
   std::vector<Tensor<float, 1>> gates;
-  gates.push_back(testing_support::filled<float, 1>({2}, 1));
-  gates.push_back(testing_support::filled<float, 1>({0}, 1));
+  gates.push_back(filled<float, 1>({2}, 1));
+  gates.push_back(filled<float, 1>({0}, 1));
   const auto forward = [&] {
     return model.forward_for_backward(
         ids, {.head_gates = gates, .executor = &alone});
   };
   EXPECT_GT(failures_of(forward), 20);
-  const auto d = testing_support::uniform<2>({2, 12}, 80);
+  const auto d = uniform<2>({2, 12}, 80);
   // Each backward pass has a forward pass of its own, before its count.
   long failed = 0;
   for (bool was_served = false; !was_served; ++failed) {
@@ -220,9 +213,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfTrainingAModelMayFail) {
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
-  const auto embeddings = testing_support::uniform<2>({4, 3}, 81);
-  const auto targets =
-      testing_support::tensor_of<std::int64_t, 1>({4}, {0, 1, 0, 1});
+  const auto embeddings = uniform<2>({4, 3}, 81);
+  const auto targets = tensor_of<std::int64_t, 1>({4}, {0, 1, 0, 1});
   const std::vector<std::string> labels = {"a label that is long enough",
                                            "and another one like it"};
   // What is passed by value is the caller's.
@@ -237,7 +229,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
   const LabelProbe probe = train().value();
   EXPECT_GT(failures_of([&] { return probe.write(path); }), 5);
   EXPECT_GT(failures_of([&] { return LabelProbe::read(path, 3); }), 10);
-  const auto wide = testing_support::uniform<2>({4, 5}, 81);
+  const auto wide = uniform<2>({4, 5}, 81);
   const auto linear = [] {
     return not_counted([] {
       return Linear::create({.in_features = 3, .out_features = 2},
@@ -261,15 +253,14 @@ TEST(OutOfMemoryTest, EveryAllocationOfAProbeMayFail) {
 
 TEST(OutOfMemoryTest, EveryAllocationOfWritingAModelMayFail) {
   const TempFolder folder;
-  BertConfig config = testing_support::small_config(BertFamily::bert);
+  BertConfig config = small_config(BertFamily::bert);
   config.num_layers = 1;  // each call writes files to the disk
   config.kept_heads = {{0, 1, 2}};
-  testing_support::put_small_model(folder,
-                                   testing_support::small_params(config));
+  put_small_model(folder, small_params(config));
   const TempFolder target;
   const std::string from = folder.path();
   const std::string to = target / "new";
-  const auto bias = testing_support::uniform<1>({12}, 82);
+  const auto bias = uniform<1>({12}, 82);
   const ModelChanges changes = {
       .params = {{"encoder.layer.0.output.dense.bias", bias.view()}},
       .config = &config};

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 class SentenceEncoderTest : public testing::Test {
  protected:
-  SentenceEncoderTest() { testing_support::put_small_model(folder_, params_); }
+  SentenceEncoderTest() { put_small_model(folder_, params_); }
 
   void put(std::string_view name, std::string_view text) {
     put_file(folder_ / name, bytes_of(text));
@@ -177,7 +177,7 @@ TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {
 }
 
 TEST_F(SentenceEncoderTest, AVocabularyOfMoreTokensThanTheModelIsAnError) {
-  put("vocab.txt", std::string(testing_support::kSmallVocabulary) + "more\n");
+  put("vocab.txt", std::string(kSmallVocabulary) + "more\n");
   EXPECT_THAT(SentenceEncoder::read(folder_.path()),
               HasError({.code = ErrorCode::bad_data,
                         .operation = "sentence_encoder",

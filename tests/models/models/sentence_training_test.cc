@@ -25,7 +25,7 @@ const BertReference::Rows kGates = {{1, 0.5, 0}, {-1, 1, 2}};
 
 class SentenceTrainingTest : public testing::Test {
  protected:
-  SentenceTrainingTest() { testing_support::put_small_model(folder_, params_); }
+  SentenceTrainingTest() { put_small_model(folder_, params_); }
 
   SentenceEncoder model() {
     return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})

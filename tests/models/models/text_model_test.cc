@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 class TextModelTest : public testing::Test {
  protected:
-  TextModelTest() { testing_support::put_small_model(folder_, params_); }
+  TextModelTest() { put_small_model(folder_, params_); }
 
   std::unique_ptr<TextModel> model() const {
     auto read = read_text_model(folder_.path());
@@ -116,8 +116,8 @@ TEST_F(TextModelTest, TokenTypesReachTheEmbeddings) {
 TEST_F(TextModelTest, GatesReachTheLayers) {
   const RaggedTokens ids = {{2, 5, 6, 3}};
   std::vector<Tensor<float, 1>> gates;
-  gates.push_back(testing_support::uniform<1>({3}, 1, 0, 1));
-  gates.push_back(testing_support::uniform<1>({3}, 2, 0, 1));
+  gates.push_back(uniform<1>({3}, 1, 0, 1));
+  gates.push_back(uniform<1>({3}, 2, 0, 1));
   const auto gated = inputs_of(*model(), ids, {.head_gates = gates});
   const auto plain = inputs_of(*model(), ids, {});
   EXPECT_TRUE(same_bits(gated[0].elements(), plain[0].elements()));
@@ -130,10 +130,9 @@ TEST_F(TextModelTest, GatesReachTheLayers) {
 
 TEST_F(TextModelTest, APrunedModelKeepsTheNumbersOfItsHeads) {
   const std::vector<std::vector<std::size_t>> kept = {{0, 2}, {}};
-  ASSERT_TRUE(testing_support::write_params(
-      folder_ / "model.safetensors",
-      testing_support::pruned(params_, config_, kept), "",
-      {{"kept_heads", "[[0,2],[]]"}}));
+  ASSERT_TRUE(write_params(folder_ / "model.safetensors",
+                           pruned(params_, config_, kept), "",
+                           {{"kept_heads", "[[0,2],[]]"}}));
   const auto read = model();
   EXPECT_EQ(read->shape().num_heads, 3u);
   EXPECT_THAT(read->heads_in(0), ElementsAre(0, 2));

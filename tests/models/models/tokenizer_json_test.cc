@@ -172,9 +172,7 @@ TEST(TokenizerJsonTest, WhatIsNoVocabularyIsNamed) {
 
 class TokenizerJsonFolderTest : public testing::Test {
  protected:
-  TokenizerJsonFolderTest() {
-    testing_support::put_small_model(folder_, params_);
-  }
+  TokenizerJsonFolderTest() { put_small_model(folder_, params_); }
   void put(const std::string& name, const std::string& text) const {
     put_file(folder_ / name, bytes_of(text));
   }
@@ -186,8 +184,7 @@ class TokenizerJsonFolderTest : public testing::Test {
   }
 
   TempFolder folder_;
-  testing_support::Params params_ =
-      small_params(small_config(BertFamily::bert));
+  Params params_ = small_params(small_config(BertFamily::bert));
 };
 
 TEST_F(TokenizerJsonFolderTest, StandsForVocabTxt) {
@@ -233,8 +230,8 @@ TEST_F(TokenizerJsonFolderTest, ATokenThatStandsThereTwiceIsAnError) {
   put("tokenizer.json", json_of({.vocab = vocab}));
   const std::string path = folder_ / "tokenizer.json";
   const auto read = read_vocabulary(path);
-  EXPECT_THAT(read, testing_support::IsFileError(ErrorCode::bad_data, path));
-  EXPECT_THAT(read, testing_support::HasGiven("\"heads\""));
+  EXPECT_THAT(read, IsFileError(ErrorCode::bad_data, path));
+  EXPECT_THAT(read, HasGiven("\"heads\""));
 }
 
 TEST_F(TokenizerJsonFolderTest, AFaultNamesTheFile) {

@@ -44,7 +44,7 @@ Tensors tensors_of(const std::string& path) {
 class WriteModelTest : public testing::Test {
  protected:
   WriteModelTest() {
-    testing_support::put_small_model(source_, params_);
+    put_small_model(source_, params_);
     put_modules(source_, R"({"word_embedding_dimension": 12})", true);
   }
 
@@ -303,7 +303,7 @@ TEST_F(WriteModelTest, NothingOfTheOldModelStays) {
   ASSERT_TRUE(write_unchanged());
   put_file(to() + "/checkpoint.npz", bytes_of("of a run"));
   TempFolder other;
-  testing_support::put_small_model(other, params_);
+  put_small_model(other, params_);
   for (const std::vector<std::string>& keep :
        {std::vector<std::string>{"checkpoint.npz", "not there"}, {}}) {
     ASSERT_TRUE(write_model(other.path(), to(), {.keep = keep}));
@@ -336,7 +336,7 @@ TEST_F(WriteModelTest, AFolderOfOtherFilesIsRefusedOrKeepsThem) {
   fs::create_directories(to() + "/thesis/chapters");
   put_file(to() + "/thesis/chapters/1.txt", bytes_of("mine"));
   TempFolder other;
-  testing_support::put_small_model(other, params_);
+  put_small_model(other, params_);
   EXPECT_THAT(write_model(other.path(), to(), {}),
               HasError({.code = ErrorCode::invalid_argument,
                         .operation = "write_model",
@@ -409,7 +409,7 @@ TEST_F(WriteModelTest, AFolderThatCannotBeWrittenIsNamed) {
   // Where the parameters belong there is a folder already.
   fs::create_directories(to_file());
   EXPECT_THAT(write_model(source_.path(), to(), {}),
-              testing_support::IsFileError(ErrorCode::io_error, to_file()));
+              IsFileError(ErrorCode::io_error, to_file()));
   EXPECT_TRUE(fs::is_empty(to_file()));
   for (const auto& entry : fs::directory_iterator(to())) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".headwise"));
@@ -428,12 +428,11 @@ TEST_F(WriteModelTest, ASourceThatCannotBeReadIsNamed) {
     return s;
   };
   put_file(from_file(), bytes_of("no tensors"));
-  EXPECT_THAT(written(),
-              testing_support::IsFileError(ErrorCode::bad_data, from_file()));
+  EXPECT_THAT(written(), IsFileError(ErrorCode::bad_data, from_file()));
   fs::remove(from_file());
-  EXPECT_THAT(written(), testing_support::HasGiven("model.safetensors"));
+  EXPECT_THAT(written(), HasGiven("model.safetensors"));
   fs::remove(source_ / "config.json");
-  EXPECT_THAT(written(), testing_support::HasGiven("config.json"));
+  EXPECT_THAT(written(), HasGiven("config.json"));
   EXPECT_EQ(write_model(target_ / "none", to(), {}).error().code(),
             ErrorCode::io_error);
 }

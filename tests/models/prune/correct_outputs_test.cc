@@ -319,7 +319,7 @@ TEST_F(CorrectOutputsTest, AModelOfOtherSizesIsAnError) {
         write_params(folder / "model.safetensors", small_params(other)));
     const auto read = BertEncoder::read(folder.path(), other).value();
     EXPECT_THAT(correct_outputs(pruned, read, ids_),
-                testing_support::IsError(ErrorCode::invalid_argument, "whole"));
+                IsError(ErrorCode::invalid_argument, "whole"));
   };
   expect_refused([](BertConfig& other) { other.hidden_size = 15; });
   expect_refused([](BertConfig& other) { other.num_layers = 1; });

@@ -193,15 +193,15 @@ class KnownModel {
     std::vector<Tensor<float, 2>> layers;
     std::size_t first = 0;
     for (const auto& layer : heads) {
-      auto made = Tensor<float, 2>::create({end - begin, layer.size()});
-      HEADWISE_TRY(made);
+      HEADWISE_ASSIGN(auto made,
+                      Tensor<float, 2>::create({end - begin, layer.size()}));
       for (std::size_t x = begin; x < end; ++x) {
         for (std::size_t at = 0; at < layer.size(); ++at) {
-          (*made)(x - begin, at) = static_cast<float>(of(x, first + at));
+          made(x - begin, at) = static_cast<float>(of(x, first + at));
         }
       }
       first += layer.size();
-      layers.push_back(*std::move(made));
+      layers.push_back(std::move(made));
     }
     return layers;
   }

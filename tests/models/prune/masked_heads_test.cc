@@ -1,7 +1,6 @@
 // A layer without some heads under every mask, beside the one that gates them.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>

@@ -70,10 +70,10 @@ TEST(ImportanceFailuresTest, EveryAllocationOfAnErrorMayFail) {
          HeadGateSpan gates) -> Result<std::vector<Tensor<float, 2>>> {
     std::vector<Tensor<float, 2>> all;
     for (const auto& layer : gates) {
-      auto made = Tensor<float, 2>::create({end - begin, layer.extent(0)});
-      HEADWISE_TRY(made);
-      std::ranges::fill(made->elements(), -kMinusInf);
-      all.push_back(*std::move(made));
+      HEADWISE_ASSIGN(auto made,
+                      Tensor<float, 2>::create({end - begin, layer.extent(0)}));
+      std::ranges::fill(made.elements(), -kMinusInf);
+      all.push_back(std::move(made));
     }
     return all;
   };
@@ -108,8 +108,7 @@ TEST(RemoveHeadsFailuresTest, EveryAllocationMayFail) {
 
 TEST(MostHeadsFailuresTest, EveryAllocationOfAMeasurementMayFail) {
   const auto accuracy_without = [](std::size_t n) -> Result<double> {
-    auto some = Tensor<float, 1>::create({1 + n});
-    HEADWISE_TRY(some);
+    HEADWISE_ASSIGN(auto some, Tensor<float, 1>::create({1 + n}));
     return 1 - 0.1 * static_cast<double>(n);
   };
   EXPECT_GT(
@@ -130,9 +129,7 @@ class PruningFailuresTest : public testing::Test {
  protected:
   void SetUp() override {
     const TempFolder plain;
-    testing_support::put_small_model(
-        plain, testing_support::small_params(
-                   testing_support::small_config(BertFamily::bert)));
+    put_small_model(plain, small_params(small_config(BertFamily::bert)));
     const auto encoder = SentenceEncoder::read(plain.path()).value();
     const LabelProbe probe = train_probe(encoder, text_, options_).value();
     ASSERT_TRUE(write_model(plain.path(), source_, {.probe = &probe}));
@@ -142,7 +139,7 @@ class PruningFailuresTest : public testing::Test {
   }
 
   Executor executor_ = Executor::with_threads(1).value();
-  LabelledText text_ = testing_support::small_texts();
+  LabelledText text_ = small_texts();
   SentenceOptions options_{.executor = &executor_};
   std::vector<HeadId> order_ = {{0, 1}, {1, 0}, {0, 0}};
   TempFolder folder_;

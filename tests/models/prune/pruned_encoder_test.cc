@@ -88,11 +88,9 @@ class PrunedEncoderTest : public testing::TestWithParam<BertFamily> {
   }
   // What the settings' readers ask for beside the parameters.
   void put_settings() {
-    put_file(folder_ / "vocab.txt",
-             bytes_of(testing_support::kSmallVocabulary));
+    put_file(folder_ / "vocab.txt", bytes_of(kSmallVocabulary));
     const bool bert = GetParam() == BertFamily::bert;
-    auto fields = bert ? testing_support::bert_fields()
-                       : testing_support::distilbert_fields();
+    auto fields = bert ? bert_fields() : distilbert_fields();
     fields["vocab_size"] = "14";
     fields["max_position_embeddings"] = "9";
     fields[bert ? "hidden_size" : "dim"] = "12";
@@ -121,8 +119,7 @@ TEST_P(PrunedEncoderTest, HiddenStatesAreThoseOfGatesOfZero) {
     EXPECT_TRUE(all_near(got, reference(params_, heads), 1e-5));
     std::vector<Tensor<float, 1>> gates;
     for (const auto& layer : gates_without(heads)) {
-      gates.push_back(testing_support::tensor_of<float, 1>(
-          {3}, {layer.begin(), layer.end()}));
+      gates.push_back(tensor_of<float, 1>({3}, {layer.begin(), layer.end()}));
     }
     EXPECT_TRUE(all_near(
         got, whole.forward(kIds, {.head_gates = gates}).value().hidden, 1e-5));

@@ -139,7 +139,7 @@ TEST_P(RemoveHeadsTest, TheOutputIsThatOfGatesOfZero) {
 TEST_P(RemoveHeadsTest, WhatTheHeadsAlwaysAddedIsInTheBias) {
   const auto gates = gates_without(config_.num_heads, gone_);
   const auto gated = inputs_.forward(whole_, {}, {.head_gates = gates.view()});
-  auto want = testing_support::widened(gated.output);
+  auto want = widened(gated.output);
   const std::optional<Linear>& w_v = whole_.params()->w_v;
   const std::optional<Linear>& w_o = whole_.params()->w_o;
   const std::size_t Dv = *config_.v_head_dim;
@@ -322,11 +322,10 @@ TEST(RemovedHeadsTest, AHeadOfConstantValuesIsNotMissed) {
     return ok();
   }));
   const auto x = uniform<3>({2, 9, 12}, 20);
-  const auto want = testing_support::forward_of(whole, x).output;
+  const auto want = forward_of(whole, x).output;
   for (const Heads& gone : {Heads{2}, Heads{3}, Heads{2, 3}}) {
     const auto left = remove_heads(whole, gone).value();
-    EXPECT_TRUE(
-        all_near(testing_support::forward_of(left, x).output, want, 1e-6));
+    EXPECT_TRUE(all_near(forward_of(left, x).output, want, 1e-6));
   }
 }
 
@@ -357,7 +356,7 @@ TEST(RemovedHeadsTest, TheOutputOfNoHeadIsTheBias) {
   const auto none =
       remove_heads(whole, Heads{0, 1, 2}, ConstantPart::dropped).value();
   const auto x = uniform<3>({2, 5, 12}, 40);
-  const auto got = testing_support::forward_of(none, x).output;
+  const auto got = forward_of(none, x).output;
   for (std::size_t n = 0; n < got.size(); ++n) {
     EXPECT_EQ(got.data()[n], whole.params()->w_o->bias()(n % 12));
   }

@@ -54,8 +54,7 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
                             "pooling_mode_cls_token": true,
                             "pooling_mode_mean_tokens": true})"));
       put_file(folder_ / "modules.json",
-               bytes_of(testing_support::modules_text("Transformer", "Pooling",
-                                                      "Normalize")));
+               bytes_of(modules_text("Transformer", "Pooling", "Normalize")));
     }
     return read();
   }
@@ -406,7 +405,7 @@ TEST_P(SentenceLossesTest, AnEncoderReadForInferenceHasAllButGradients) {
   const SentenceEncoder encoder = read(BertUse::inference);
   std::vector<Tensor<float, 1>> gates;
   for (int n = 0; n < 2; ++n) {
-    gates.push_back(testing_support::filled<float, 1>({3}, 1));
+    gates.push_back(filled<float, 1>({3}, 1));
   }
   const GatedModel model =
       classification_losses(encoder, probe_, kIds, kTargets);

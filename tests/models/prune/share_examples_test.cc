@@ -48,13 +48,14 @@ TEST(ShareExamplesTest, AnyNumberOfRanksHasTheBitsOfOne) {
       const HeadImportance whole = of_one_process(known.gated(), options);
       for (const std::size_t ranks : {1u, 2u, 3u, 5u}) {
         expect_no_errors(run_ranks(ranks, [&](Communicator& group) -> Status {
-          auto run = ImportanceRun::create(
-              share_examples(known.gated(), group).value(), options);
-          HEADWISE_TRY(run);
-          HEADWISE_TRY(finish(*run));
-          EXPECT_EQ(run->result().scores, whole.scores)
+          HEADWISE_ASSIGN(
+              auto run,
+              ImportanceRun::create(
+                  share_examples(known.gated(), group).value(), options));
+          HEADWISE_TRY(finish(run));
+          EXPECT_EQ(run.result().scores, whole.scores)
               << name_of(method) << ", " << ranks << " ranks";
-          EXPECT_EQ(run->result().order, whole.order);
+          EXPECT_EQ(run.result().order, whole.order);
           return ok();
         }));
       }
@@ -69,23 +70,23 @@ TEST(ShareExamplesTest, ARunContinuesOnAnotherNumberOfRanks) {
   const HeadImportance whole = of_one_process(known.gated(), options);
   ImportanceState state;
   expect_no_errors(run_ranks(2, [&](Communicator& group) -> Status {
-    auto run = ImportanceRun::create(
-        share_examples(known.gated(), group).value(), options);
-    HEADWISE_TRY(run);
-    HEADWISE_TRY(run->step());
-    HEADWISE_TRY(run->step());
+    HEADWISE_ASSIGN(auto run,
+                    ImportanceRun::create(
+                        share_examples(known.gated(), group).value(), options));
+    HEADWISE_TRY(run.step());
+    HEADWISE_TRY(run.step());
     if (group.rank() == 0) {
-      state = run->state();
+      state = run.state();
     }
     return ok();
   }));
   expect_no_errors(run_ranks(3, [&](Communicator& group) -> Status {
-    auto run = ImportanceRun::create(
-        share_examples(known.gated(), group).value(), options);
-    HEADWISE_TRY(run);
-    HEADWISE_TRY(run->set_state(state));
-    HEADWISE_TRY(finish(*run));
-    EXPECT_EQ(run->result().scores, whole.scores);
+    HEADWISE_ASSIGN(auto run,
+                    ImportanceRun::create(
+                        share_examples(known.gated(), group).value(), options));
+    HEADWISE_TRY(run.set_state(state));
+    HEADWISE_TRY(finish(run));
+    EXPECT_EQ(run.result().scores, whole.scores);
     return ok();
   }));
 }
@@ -104,10 +105,10 @@ TEST(ShareExamplesTest, EachRankComputesItsPartAndEachExampleOnce) {
       return std::vector<double>(end - begin);
     };
     const std::vector<Tensor<float, 1>> gates;
-    const auto losses =
-        share_examples(std::move(model), group).value().losses(1, 7, gates);
-    HEADWISE_TRY(losses);
-    EXPECT_EQ(losses->size(), 6u);
+    HEADWISE_ASSIGN(
+        const auto losses,
+        share_examples(std::move(model), group).value().losses(1, 7, gates));
+    EXPECT_EQ(losses.size(), 6u);
     return ok();
   }));
   EXPECT_EQ(seen,

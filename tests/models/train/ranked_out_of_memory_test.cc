@@ -51,7 +51,7 @@ Status work_of(Communicator& group, std::barrier<>& all, std::int64_t nth,
 std::int64_t failures_of_a_rank(
     std::int64_t step, FunctionRef<Status(Communicator&, Begin)> work) {
   constexpr ThreadRankOptions kOptions{.deadline = std::chrono::seconds(5)};
-  testing_support::begin_threads();
+  begin_threads();
   for (std::int64_t nth = 1;; nth += step) {
     bool all_served = false;
     std::barrier<> all(kRanks);
@@ -78,7 +78,7 @@ std::int64_t failures_of_a_rank(
   }
 }
 
-class RankedOutOfMemoryTest : public testing_support::SmallRunTest {
+class RankedOutOfMemoryTest : public SmallRunTest {
  protected:
   const Executor executor_ = Executor::with_threads(1).value();
 };
@@ -119,12 +119,11 @@ TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsTheStart) {
                          [&](Communicator& group, Begin begin) -> Status {
                            SentenceEncoder own = encoder();
                            LabelProbe head = probe();
-                           ClassifierExamples examples =
-                               testing_support::small_examples();
+                           ClassifierExamples examples = small_examples();
                            begin();
                            HEADWISE_TRY(ClassifierRun::create(
-                               testing_support::kSmallSettings, std::move(own),
-                               std::move(head), std::move(examples), &group));
+                               kSmallSettings, std::move(own), std::move(head),
+                               std::move(examples), &group));
                            return ok();
                          }),
       10);

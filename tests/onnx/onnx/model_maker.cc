@@ -1,7 +1,6 @@
 #include "onnx/model_maker.h"
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>

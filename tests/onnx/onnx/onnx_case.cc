@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -309,8 +308,7 @@ OnnxVerdict OnnxCases::run_model(Choices& choices) const {
     return verdict;
   }
   verdict.read = true;
-  verdict.ran =
-      testing_support::run_model(choices, maker, **model, file_, bytes.size());
+  verdict.ran = run_model(choices, maker, **model, file_, bytes.size());
   return verdict;
 }
 

@@ -114,20 +114,20 @@ Outputs<T> by_one_process(const Script& script) {
 template <class T>
 Status run_rank(Communicator& group, const Script& script,
                 Outputs<T>& outputs) {
-  auto cache = ContextCache::create(
-      {.rank = script.cache(), .share_tokens = script.share_tokens},
-      group.ranks(), group.rank());
-  HEADWISE_TRY(cache);
+  HEADWISE_ASSIGN(auto cache,
+                  ContextCache::create({.rank = script.cache(),
+                                        .share_tokens = script.share_tokens},
+                                       group.ranks(), group.rank()));
   std::vector<SequenceId> ids;
   for (std::size_t s = 0; s < script.sequences(); ++s) {
-    ids.push_back(cache->add().value());
+    ids.push_back(cache.add().value());
   }
   for (std::size_t n = 0; n < script.steps.size(); ++n) {
     const Step<T> step(script, n);
     outputs.push_back(step.output(script));
-    HEADWISE_TRY(cache->step(group, ids, step.query.view(), step.key.view(),
-                             step.value.view(), outputs.back().view(),
-                             script.options, {}, step.offsets));
+    HEADWISE_TRY(cache.step(group, ids, step.query.view(), step.key.view(),
+                            step.value.view(), outputs.back().view(),
+                            script.options, {}, step.offsets));
   }
   return ok();
 }
@@ -270,15 +270,15 @@ TEST(ContextCacheTest, ABatchWithoutOffsets) {
   ASSERT_TRUE(
       plan.run(ids, q.view(), k.view(), v.view(), {.output = want}, workspace));
   const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
-    auto cache = ContextCache::create(
-        {.rank = script.cache(), .share_tokens = kShare}, 2, group.rank());
-    HEADWISE_TRY(cache);
-    const std::vector<SequenceId> own = {cache->add().value(),
-                                         cache->add().value()};
+    HEADWISE_ASSIGN(auto cache, ContextCache::create({.rank = script.cache(),
+                                                      .share_tokens = kShare},
+                                                     2, group.rank()));
+    const std::vector<SequenceId> own = {cache.add().value(),
+                                         cache.add().value()};
     auto got = Tensor<float, 4>::create({2, 3, 4, 5}).value();
-    HEADWISE_TRY(cache->step(group, own, q.view(), k.view(), v.view(),
-                             got.view(), script.options));
-    EXPECT_TRUE(testing_support::same_bits(got, want));
+    HEADWISE_TRY(cache.step(group, own, q.view(), k.view(), v.view(),
+                            got.view(), script.options));
+    EXPECT_TRUE(same_bits(got, want));
     return ok();
   });
   for (const Status& status : ended.value()) {
@@ -291,17 +291,17 @@ TEST(ContextCacheTest, TokensAreDivided) {
   const Script script = {.steps = {{1500, 700}}};
   std::vector<std::size_t> tokens(4);
   const auto ended = run_ranks(4, [&](Communicator& group) -> Status {
-    auto cache = ContextCache::create(
-        {.rank = script.cache(), .share_tokens = kShare}, 4, group.rank());
-    HEADWISE_TRY(cache);
-    const std::vector<SequenceId> ids = {cache->add().value(),
-                                         cache->add().value()};
+    HEADWISE_ASSIGN(auto cache, ContextCache::create({.rank = script.cache(),
+                                                      .share_tokens = kShare},
+                                                     4, group.rank()));
+    const std::vector<SequenceId> ids = {cache.add().value(),
+                                         cache.add().value()};
     const Step<float> step(script, 0);
     auto output = step.output(script);
-    HEADWISE_TRY(cache->step(group, ids, step.query.view(), step.key.view(),
-                             step.value.view(), output.view(), script.options,
-                             {}, step.offsets));
-    tokens[group.rank()] = cache->own_tokens();
+    HEADWISE_TRY(cache.step(group, ids, step.query.view(), step.key.view(),
+                            step.value.view(), output.view(), script.options,
+                            {}, step.offsets));
+    tokens[group.rank()] = cache.own_tokens();
     return ok();
   });
   EXPECT_TRUE(ended.value()[0]);
@@ -320,28 +320,28 @@ TEST(ContextCacheTest, TokensThatAreTakenBack) {
   const Outputs<float> want = by_one_process<float>(script);
   const Script detour = {.steps = {{500}, {300}}, .options = script.options};
   const auto ended = run_ranks(3, [&](Communicator& group) -> Status {
-    auto cache = ContextCache::create(
-        {.rank = script.cache(), .share_tokens = kShare}, 3, group.rank());
-    HEADWISE_TRY(cache);
-    const std::vector<SequenceId> ids = {cache->add().value()};
+    HEADWISE_ASSIGN(auto cache, ContextCache::create({.rank = script.cache(),
+                                                      .share_tokens = kShare},
+                                                     3, group.rank()));
+    const std::vector<SequenceId> ids = {cache.add().value()};
     const auto take = [&](const Script& from, std::size_t n,
                           Tensor<float, 4>& output) {
       const Step<float> step(from, n);
       output = step.output(from);
-      return cache->step(group, ids, step.query.view(), step.key.view(),
-                         step.value.view(), output.view(), from.options, {},
-                         step.offsets);
+      return cache.step(group, ids, step.query.view(), step.key.view(),
+                        step.value.view(), output.view(), from.options, {},
+                        step.offsets);
     };
     Tensor<float, 4> output;
     HEADWISE_TRY(take(script, 0, output));
     HEADWISE_TRY(take(detour, 1, output));
-    HEADWISE_TRY(cache->truncate(ids[0], 500));
+    HEADWISE_TRY(cache.truncate(ids[0], 500));
     HEADWISE_TRY(take(script, 1, output));
-    EXPECT_TRUE(testing_support::same_bits(output, want[1]));
-    HEADWISE_TRY(cache->erase(ids[0]));
-    EXPECT_EQ(cache->own_tokens(), 0u);
-    EXPECT_FALSE(cache->length(ids[0]));
-    EXPECT_TRUE(cache->add());
+    EXPECT_TRUE(same_bits(output, want[1]));
+    HEADWISE_TRY(cache.erase(ids[0]));
+    EXPECT_EQ(cache.own_tokens(), 0u);
+    EXPECT_FALSE(cache.length(ids[0]));
+    EXPECT_TRUE(cache.add());
     return ok();
   });
   for (const Status& status : ended.value()) {
@@ -366,13 +366,13 @@ std::vector<std::string> messages_of(
   const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
     KvCacheOptions options = script.cache();
     options.max_tokens = 128;
-    auto cache = ContextCache::create({.rank = options, .share_tokens = kShare},
-                                      2, group.rank());
-    HEADWISE_TRY(cache);
-    const SequenceId id = cache->add().value();
+    HEADWISE_ASSIGN(auto cache, ContextCache::create(
+                                    {.rank = options, .share_tokens = kShare},
+                                    2, group.rank()));
+    const SequenceId id = cache.add().value();
     const Step<float> step(script, 0);
     auto output = step.output(script);
-    const Status s = work(group, *cache, id, step, output);
+    const Status s = work(group, cache, id, step, output);
     messages[group.rank()] = s ? "no error" : s.error().message();
     return s;
   });

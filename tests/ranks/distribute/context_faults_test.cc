@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <string>
-#include <vector>
 
 #include "distribute/ranked_call.h"
 #include "headwise/distribute/context_attention.h"

@@ -116,26 +116,24 @@ Status run_rank(Communicator& group, const Whole<float>& whole,
   const auto value = rows_of(whole.value, shape, share.keys, true);
   const auto d_output = rows_of(whole.d_output, shape, share.queries, false);
   const ContextLayerInputs own = {query, key, value};
-  auto alone = context_layer(group, whole.layer, call, own);
-  HEADWISE_TRY(alone);
+  HEADWISE_ASSIGN(auto alone, context_layer(group, whole.layer, call, own));
   call.for_backward = true;
-  const auto run = context_layer(group, whole.layer, call, own);
-  HEADWISE_TRY(run);
-  EXPECT_TRUE(results_of(alone->result) == results_of(run->result));
-  auto found = context_layer_backward(group, whole.layer, call, own, *run,
-                                      d_output.view());
-  HEADWISE_TRY(found);
+  HEADWISE_ASSIGN(const auto run, context_layer(group, whole.layer, call, own));
+  EXPECT_TRUE(results_of(alone.result) == results_of(run.result));
+  HEADWISE_ASSIGN(auto found,
+                  context_layer_backward(group, whole.layer, call, own, run,
+                                         d_output.view()));
   // Each rank has rows of its own.
-  put_rows(run->result.output, shape, share.queries, false,
+  put_rows(run.result.output, shape, share.queries, false,
            joined.result.output);
-  put_rows(run->result.lse, shape, share.queries, false, joined.result.lse, 2);
+  put_rows(run.result.lse, shape, share.queries, false, joined.result.lse, 2);
   MultiHeadAttentionGradients& all = joined.gradients;
-  put_rows(found->query, shape, share.queries, false, all.query);
-  put_rows(found->key, shape, share.keys, true, all.key);
-  put_rows(found->value, shape, share.keys, true, all.value);
+  put_rows(found.query, shape, share.queries, false, all.query);
+  put_rows(found.key, shape, share.keys, true, all.key);
+  put_rows(found.value, shape, share.keys, true, all.value);
   if (group.rank() == 0) {
     MultiHeadAttentionParamGradients& of_params = all;
-    of_params = std::move(*found);
+    of_params = std::move(found);
   }
   return ok();
 }
@@ -306,9 +304,9 @@ TEST(ContextLayerTest, KeysThatMustBeInOnePlace) {
     const auto query = rows(whole.query, false);
     const auto key = rows(whole.key, true);
     const auto value = rows(whole.value, true);
-    const auto run = context_layer(group, layer, gathered, {query, key, value});
-    HEADWISE_TRY(run);
-    put_rows(run->result.output, division.shape, share.queries, false,
+    HEADWISE_ASSIGN(const auto run,
+                    context_layer(group, layer, gathered, {query, key, value}));
+    put_rows(run.result.output, division.shape, share.queries, false,
              joined.result.output);
     return ok();
   });

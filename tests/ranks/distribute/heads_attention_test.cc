@@ -55,7 +55,7 @@ testing::AssertionResult same_heads(const Tensor<float, 4>& got,
                                     const Tensor<float, 4>& whole,
                                     const HeadRange& heads) {
   auto want = filled<float, 4>(got.extents(), 0.0f);
-  testing_support::copy_elements<float, 4>(
+  copy_elements<float, 4>(
       internal::part_along(1, view_of(whole), {heads.first, heads.count}),
       want.view());
   return same_bits(got, want);
@@ -70,8 +70,7 @@ TEST(HeadsAttentionTest, ARankHasTheWeightsAndScoresOfItsHeads) {
     }
     const WholeCall<float> whole = {kHeadsShape, in, c.options,
                                     c.operation_options};
-    const auto want =
-        testing_support::attend(in, c.options, c.operation_options);
+    const auto want = attend(in, c.options, c.operation_options);
     const HeadsCall call = heads_call_of(whole, 2, Deal::zig_zag);
     const auto work = [&](Communicator& group,
                           const AttentionInputsOf<float>& own,

@@ -74,14 +74,14 @@ TEST(HeadsBackwardTest, WeightsHaveAGradientByHeads) {
                                      d_weights);
   for (const std::size_t ranks : {2u, 5u}) {
     const HeadsCall call = heads_call_of(whole, ranks, Deal::zig_zag);
-    EXPECT_TRUE(backward.same_by_ranks(call.tokens, [&](Communicator& group,
-                                                        BackwardInputs own,
-                                                        const auto& gradients) {
-      const HeadRange& heads = call.heads.ranks[group.rank()].heads;
-      own.d_attn_weights = internal::part_along(
-          1, testing_support::view_of(d_weights), {heads.first, heads.count});
-      return heads_attention_backward(group, call, own, gradients);
-    }));
+    EXPECT_TRUE(backward.same_by_ranks(
+        call.tokens,
+        [&](Communicator& group, BackwardInputs own, const auto& gradients) {
+          const HeadRange& heads = call.heads.ranks[group.rank()].heads;
+          own.d_attn_weights = internal::part_along(1, view_of(d_weights),
+                                                    {heads.first, heads.count});
+          return heads_attention_backward(group, call, own, gradients);
+        }));
   }
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -30,26 +29,25 @@ using testing::HasSubstr;
 template <class T>
 Status run_shard(Communicator& group, const Whole<T>& whole,
                  Results& forward_only, Results& both_ways) {
-  auto shard = LayerShard::create(whole.layer, group.ranks(), group.rank(),
-                                  {.training = true});
-  HEADWISE_TRY(shard);
-  const auto result =
-      shard->forward(group, whole.query.view(), whole.key.view(),
-                     whole.value.view(), whole.options, whole.layer_options);
-  HEADWISE_TRY(result);
-  forward_only = results_of(*result);
-  auto saved = shard->forward_for_backward(group, whole.query.view(),
-                                           whole.key.view(), whole.value.view(),
-                                           whole.options, whole.layer_options);
-  HEADWISE_TRY(saved);
-  both_ways = results_of(saved->result());
-  auto gradients = shard->backward(group, *saved, whole.d_output.view());
-  HEADWISE_TRY(gradients);
-  add_inputs(*gradients, both_ways);
-  auto params = shard->gather(group, std::move(*gradients));
-  HEADWISE_TRY(params);
+  HEADWISE_ASSIGN(auto shard,
+                  LayerShard::create(whole.layer, group.ranks(), group.rank(),
+                                     {.training = true}));
+  HEADWISE_ASSIGN(
+      const auto result,
+      shard.forward(group, whole.query.view(), whole.key.view(),
+                    whole.value.view(), whole.options, whole.layer_options));
+  forward_only = results_of(result);
+  HEADWISE_ASSIGN(auto saved,
+                  shard.forward_for_backward(
+                      group, whole.query.view(), whole.key.view(),
+                      whole.value.view(), whole.options, whole.layer_options));
+  both_ways = results_of(saved.result());
+  HEADWISE_ASSIGN(auto gradients,
+                  shard.backward(group, saved, whole.d_output.view()));
+  add_inputs(gradients, both_ways);
+  HEADWISE_ASSIGN(auto params, shard.gather(group, std::move(gradients)));
   if (group.rank() == 0) {
-    add_params(*params, both_ways);
+    add_params(params, both_ways);
   }
   return ok();
 }
@@ -234,14 +232,12 @@ TEST(LayerShardTest, AttentionWeightsScoresAndTheirGradients) {
       const auto shard =
           LayerShard::create(layer, ranks, group.rank(), {.training = true})
               .value();
-      auto own =
-          shard.forward_for_backward(group, call.query.view(), call.key.view(),
-                                     call.value.view(), options);
-      HEADWISE_TRY(own);
+      HEADWISE_ASSIGN(auto own, shard.forward_for_backward(
+                                    group, call.query.view(), call.key.view(),
+                                    call.value.view(), options));
       for (const auto& [got, want] :
-           {std::pair(&own->result().attn_weights,
-                      &saved.result().attn_weights),
-            {&own->result().scores, &saved.result().scores}}) {
+           {std::pair(&own.result().attn_weights, &saved.result().attn_weights),
+            {&own.result().scores, &saved.result().scores}}) {
         for (std::size_t h = 0; h < heads.count; ++h) {
           const auto a = part_along(1, got->view(), {h, 1});
           const auto b = part_along(1, of_rank(*want, heads), {h, 1});
@@ -251,11 +247,11 @@ TEST(LayerShardTest, AttentionWeightsScoresAndTheirGradients) {
           }
         }
       }
-      auto back = shard.backward(group, *own, call.d_output.view(),
-                                 of_rank(call.d_attn_weights, heads));
-      HEADWISE_TRY(back);
-      EXPECT_TRUE(same_bits(back->query, gradients.query));
-      EXPECT_TRUE(same_bits(back->key, gradients.key));
+      HEADWISE_ASSIGN(auto back,
+                      shard.backward(group, own, call.d_output.view(),
+                                     of_rank(call.d_attn_weights, heads)));
+      EXPECT_TRUE(same_bits(back.query, gradients.query));
+      EXPECT_TRUE(same_bits(back.key, gradients.key));
       return ok();
     });
     for (const Status& status : ended.value()) {
@@ -417,12 +413,11 @@ TEST(LayerShardErrorsTest, SavedStatesAreUsedOnceByTheirShard) {
   const MultiHeadAttention layer = layer_of(kGrouped);
   const auto work = [&](Communicator& group, const LayerShard& shard,
                         const LayerCall& call) -> Status {
-    auto saved = shard.forward_for_backward(group, call.query.view(),
-                                            call.key.view(), call.value.view());
-    HEADWISE_TRY(saved);
-    HEADWISE_TRY(
-        status_of(shard.backward(group, *saved, call.d_output.view())));
-    return status_of(shard.backward(group, *saved, call.d_output.view()));
+    HEADWISE_ASSIGN(auto saved, shard.forward_for_backward(
+                                    group, call.query.view(), call.key.view(),
+                                    call.value.view()));
+    HEADWISE_TRY(status_of(shard.backward(group, saved, call.d_output.view())));
+    return status_of(shard.backward(group, saved, call.d_output.view()));
   };
   for (const std::string& message : messages_of(layer, true, work)) {
     EXPECT_THAT(message, HasSubstr("saved is used already"));

@@ -77,14 +77,12 @@ Status ring(Communicator& group) {
   }
   std::vector<Communicator::Transfer> transfers;
   for (std::size_t i = 0; i < sent.size(); ++i) {
-    auto send = group.start_send(sent[i], to);
-    HEADWISE_TRY(send);
-    transfers.push_back(*send);
+    HEADWISE_ASSIGN(auto send, group.start_send(sent[i], to));
+    transfers.push_back(send);
   }
   for (Bytes& bytes : received) {
-    auto receive = group.start_receive(bytes, from);
-    HEADWISE_TRY(receive);
-    transfers.push_back(*receive);
+    HEADWISE_ASSIGN(auto receive, group.start_receive(bytes, from));
+    transfers.push_back(receive);
   }
   // The last one first: it ends although nobody waits for those before it yet.
   while (!transfers.empty()) {
@@ -157,11 +155,10 @@ Status groups(Communicator& group, std::size_t /*rank*/) {
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
   {
-    auto other = mpi_ranks(MPI_Comm_c2f(half), kDeadline);
-    HEADWISE_TRY(other);
+    HEADWISE_ASSIGN(auto other, mpi_ranks(MPI_Comm_c2f(half), kDeadline));
     HEADWISE_TRY(ring(group));
-    HEADWISE_TRY(ring(**other));
-    HEADWISE_TRY(check((*other)->ranks() <= group.ranks() / 2 + 1, "ranks()"));
+    HEADWISE_TRY(ring(*other));
+    HEADWISE_TRY(check(other->ranks() <= group.ranks() / 2 + 1, "ranks()"));
   }
   MPI_Comm_free(&half);
   int has_arrived = 0;
@@ -313,10 +310,8 @@ Status arrives_during_work(Communicator& group, std::size_t /*rank*/) {
   const Bytes sent(50'000'000, std::byte{1});
   Bytes received(sent.size());
   const std::size_t other = 1 - group.rank();
-  auto send = group.start_send(sent, other);
-  HEADWISE_TRY(send);
-  auto receive = group.start_receive(received, other);
-  HEADWISE_TRY(receive);
+  HEADWISE_ASSIGN(auto send, group.start_send(sent, other));
+  HEADWISE_ASSIGN(auto receive, group.start_receive(received, other));
   HEADWISE_TRY(group.busy_with([&] {
     const volatile std::byte& last = received.back();
     for (int n = 0; n < 3000 && last != std::byte{1}; ++n) {
@@ -324,8 +319,8 @@ Status arrives_during_work(Communicator& group, std::size_t /*rank*/) {
     }
     return check(last == std::byte{1}, "nothing during the work");
   }));
-  HEADWISE_TRY(group.finish(*send));
-  return group.finish(*receive);
+  HEADWISE_TRY(group.finish(send));
+  return group.finish(receive);
 }
 
 // Receives that wait for their first piece leave a send its room.
@@ -335,18 +330,16 @@ Status sends_beside_receives(Communicator& group, std::size_t /*rank*/) {
     std::vector<Bytes> small(8, Bytes(8));
     std::vector<Communicator::Transfer> transfers;
     for (Bytes& bytes : small) {
-      auto receive = group.start_receive(bytes, 2);
-      HEADWISE_TRY(receive);
-      transfers.push_back(*receive);
+      HEADWISE_ASSIGN(auto receive, group.start_receive(bytes, 2));
+      transfers.push_back(receive);
     }
-    auto send = group.start_send(large, 1);
-    HEADWISE_TRY(send);
+    HEADWISE_ASSIGN(auto send, group.start_send(large, 1));
     HEADWISE_TRY(check(large_sends > 1, "one piece at a time"));
     MPI_Barrier(MPI_COMM_WORLD);
     for (Communicator::Transfer& transfer : transfers) {
       HEADWISE_TRY(group.finish(transfer));
     }
-    return group.finish(*send);
+    return group.finish(send);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (group.rank() == 1) {

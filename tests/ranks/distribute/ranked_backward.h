@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -122,12 +121,11 @@ struct BackwardCall {
     const auto ended =
         run_ranks(plan.ranks.size(), [&](Communicator& group) -> Status {
           const RankShare& share = plan.ranks[group.rank()];
-          auto own = gradients_of(group, share, work);
-          HEADWISE_TRY(own);
-          put(own->query, share.queries, false, rows.query);
-          put(own->key, share.keys, true, rows.key);
-          put(own->value, share.keys, true, rows.value);
-          differences[group.rank()].compare_options(*own, by_one);
+          HEADWISE_ASSIGN(auto own, gradients_of(group, share, work));
+          put(own.query, share.queries, false, rows.query);
+          put(own.key, share.keys, true, rows.key);
+          put(own.value, share.keys, true, rows.value);
+          differences[group.rank()].compare_options(own, by_one);
           return ok();
         }).value();
     for (const Status& status : ended) {

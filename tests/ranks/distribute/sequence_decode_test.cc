@@ -170,7 +170,7 @@ TEST(SequenceDecodeTest, ABatchWithoutOffsets) {
     auto got = Tensor<float, 4>::create({2, 3, kHq, kDv}).value();
     HEADWISE_TRY(decode_sequences(group, of_rank, {owners, own}, q.view(),
                                   k.view(), v.view(), got.view(), memory));
-    EXPECT_TRUE(testing_support::same_bits(got, want));
+    EXPECT_TRUE(same_bits(got, want));
     return ok();
   });
   for (const Status& status : ended.value()) {

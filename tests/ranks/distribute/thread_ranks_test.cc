@@ -33,13 +33,13 @@ Status ring(Communicator& group) {
   Bytes next(mine.size());
   for (std::size_t step = 0; step < 4; ++step) {
     group.set_step("ring", "step " + std::to_string(step));
-    auto receive = group.start_receive(
-        next, (group.rank() + group.ranks() - 1) % group.ranks());
-    HEADWISE_TRY(receive);
-    auto send = group.start_send(mine, (group.rank() + 1) % group.ranks());
-    HEADWISE_TRY(send);
-    HEADWISE_TRY(group.finish(*receive));
-    HEADWISE_TRY(group.finish(*send));
+    HEADWISE_ASSIGN(auto receive, group.start_receive(
+                                      next, (group.rank() + group.ranks() - 1) %
+                                                group.ranks()));
+    HEADWISE_ASSIGN(auto send,
+                    group.start_send(mine, (group.rank() + 1) % group.ranks()));
+    HEADWISE_TRY(group.finish(receive));
+    HEADWISE_TRY(group.finish(send));
     std::swap(mine, next);
   }
   return group.barrier();

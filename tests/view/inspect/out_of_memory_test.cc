@@ -7,7 +7,6 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "headwise/attention/stepwise.h"
@@ -37,7 +36,7 @@ std::vector<std::string> labels(std::size_t count) {
 
 TEST(PictureFailuresTest, EveryAllocationMayFail) {
   const auto weights = uniform<3>({2, 3, 4}, 1, 0, 1);
-  const auto allowed = testing_support::coin_tosses<3>({2, 3, 4}, 2);
+  const auto allowed = coin_tosses<3>({2, 3, 4}, 2);
   const HeadsPicture cells = {.attn_weights = weights,
                               .allowed = allowed,
                               .query_labels = labels(3),
