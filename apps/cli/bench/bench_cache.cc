@@ -36,14 +36,12 @@ Result<BenchCache> BenchCache::create(const Workload& workload,
                                       TensorView<const float, 4> key,
                                       TensorView<const float, 4> value,
                                       const Executor& executor) {
-  auto cache = KvCache::create(options_of(workload));
-  HEADWISE_TRY(cache);
-  BenchCache created(workload, *std::move(cache));
+  HEADWISE_ASSIGN(auto cache, KvCache::create(options_of(workload)));
+  BenchCache created(workload, std::move(cache));
   const AttentionShape& shape = workload.shape;
   for (std::size_t b = 0; b < shape.B; ++b) {
-    const auto id = created.cache_.add();
-    HEADWISE_TRY(id);
-    created.ids_.push_back(*id);
+    HEADWISE_ASSIGN(const auto id, created.cache_.add());
+    created.ids_.push_back(id);
   }
   // Page by page, sequence by sequence: pages of one are apart in memory.
   const std::size_t step =
@@ -55,15 +53,14 @@ Result<BenchCache> BenchCache::create(const Workload& workload,
                                            ? TensorView<const float, 4>()
                                            : tokens(value, n, count)));
   }
-  auto plan = DecodePlan::create(created.cache_, shape.Hq, shape.B * shape.Lq,
+  HEADWISE_ASSIGN(auto plan, DecodePlan::create(
+                                 created.cache_, shape.Hq, shape.B * shape.Lq,
                                  {.mask = causal(),
                                   .arithmetic = workload.arithmetic,
-                                  .executor = &executor});
-  HEADWISE_TRY(plan);
-  auto workspace = Workspace::create(plan->workspace_bytes());
-  HEADWISE_TRY(workspace);
-  created.plan_.push_back(*std::move(plan));
-  created.workspace_.push_back(*std::move(workspace));
+                                  .executor = &executor}));
+  HEADWISE_ASSIGN(auto workspace, Workspace::create(plan.workspace_bytes()));
+  created.plan_.push_back(std::move(plan));
+  created.workspace_.push_back(std::move(workspace));
   return created;
 }
 

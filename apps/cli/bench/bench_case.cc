@@ -21,10 +21,9 @@ enum Stream : std::uint32_t {
 template <std::size_t Rank>
 Status draw(Tensor<float, Rank>& tensor, const Extents<Rank>& extents,
             Stream stream) {
-  auto drawn = Tensor<float, Rank>::create(extents);
-  HEADWISE_TRY(drawn);
-  RandomStream(kSeed, stream).fill_normal(drawn->elements());
-  tensor = *std::move(drawn);
+  HEADWISE_ASSIGN(auto drawn, Tensor<float, Rank>::create(extents));
+  RandomStream(kSeed, stream).fill_normal(drawn.elements());
+  tensor = std::move(drawn);
   return ok();
 }
 
@@ -48,25 +47,25 @@ Status remove_padding(const std::vector<std::int64_t>& offsets,
                       Tensor<float, 4>& padded, Tensor<float, 4>& ragged) {
   const std::size_t H = padded.extent(1);
   const std::size_t D = padded.extent(3);
-  auto rows = Tensor<float, 4>::create(
-      {1, static_cast<std::size_t>(offsets.back()), H, D});
-  HEADWISE_TRY(rows);
+  HEADWISE_ASSIGN(auto rows,
+                  Tensor<float, 4>::create(
+                      {1, static_cast<std::size_t>(offsets.back()), H, D}));
   for_each_row(offsets, H,
                [&](std::size_t b, std::size_t h, std::size_t l, std::size_t n) {
-                 std::copy_n(&padded(b, h, l, 0), D, &(*rows)(0, n, h, 0));
+                 std::copy_n(&padded(b, h, l, 0), D, &rows(0, n, h, 0));
                });
-  ragged = *std::move(rows);
+  ragged = std::move(rows);
   padded = {};
   return ok();
 }
 
 // The tensor in bfloat16; its memory is given back.
 Status narrow(Tensor<float, 4>& from, Tensor<BFloat16, 4>& to) {
-  auto narrowed = Tensor<BFloat16, 4>::create_unset(from.extents());
-  HEADWISE_TRY(narrowed);
-  std::ranges::transform(from.elements(), narrowed->data(),
+  HEADWISE_ASSIGN(auto narrowed,
+                  Tensor<BFloat16, 4>::create_unset(from.extents()));
+  std::ranges::transform(from.elements(), narrowed.data(),
                          narrowed_to_bfloat16);
-  to = *std::move(narrowed);
+  to = std::move(narrowed);
   from = {};
   return ok();
 }
@@ -92,11 +91,10 @@ Result<RaggedTensors> without_padding(
   HEADWISE_TRY(remove_padding(ragged.offsets, inputs.query, ragged.query));
   HEADWISE_TRY(remove_padding(ragged.offsets, inputs.key, ragged.key));
   HEADWISE_TRY(remove_padding(ragged.offsets, inputs.value, ragged.value));
-  auto output = Tensor<float, 4>::create({1, ragged.query.extent(1),
-                                          ragged.query.extent(2),
-                                          ragged.value.extent(3)});
-  HEADWISE_TRY(output);
-  ragged.output = *std::move(output);
+  HEADWISE_ASSIGN(ragged.output,
+                  Tensor<float, 4>::create({1, ragged.query.extent(1),
+                                            ragged.query.extent(2),
+                                            ragged.value.extent(3)}));
   return ragged;
 }
 
@@ -119,17 +117,17 @@ Result<BenchInputs> draw_inputs(const Workload& workload) {
     return inputs;
   }
   HEADWISE_TRY(draw(inputs.x, layer_extents(workload), kX));
-  auto layer = MultiHeadAttention::create({.embed_dim = workload.embed_dim,
-                                           .num_heads = workload.shape.Hq,
-                                           .head_dim = workload.shape.D},
-                                          kSeed);
-  HEADWISE_TRY(layer);
+  HEADWISE_ASSIGN(auto layer,
+                  MultiHeadAttention::create({.embed_dim = workload.embed_dim,
+                                              .num_heads = workload.shape.Hq,
+                                              .head_dim = workload.shape.D},
+                                             kSeed));
   if (workload.rotary) {
-    const auto rotary = Rotary::create({.rotary_dim = workload.shape.D});
-    HEADWISE_TRY(rotary);
-    HEADWISE_TRY(layer->set_rotary(*rotary));
+    HEADWISE_ASSIGN(const auto rotary,
+                    Rotary::create({.rotary_dim = workload.shape.D}));
+    HEADWISE_TRY(layer.set_rotary(rotary));
   }
-  inputs.layer = *std::move(layer);
+  inputs.layer = std::move(layer);
   return inputs;
 }
 
@@ -171,9 +169,8 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   if (created.inputs_.layer) {
     HEADWISE_TRY(
         created.inputs_.layer->set_arithmetic(created.workload_.arithmetic));
-    auto output = Tensor<float, 3>::create(created.inputs_.x.extents());
-    HEADWISE_TRY(output);
-    created.layer_result_.output = *std::move(output);
+    HEADWISE_ASSIGN(created.layer_result_.output,
+                    Tensor<float, 3>::create(created.inputs_.x.extents()));
     return created;
   }
   const AttentionShape& sizes = created.workload_.shape;
@@ -183,32 +180,29 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   }
   AttentionShape tensors = created.workload_.shape;
   if (created.workload_.ragged) {
-    auto ragged = without_padding(created.inputs_, created.workload_.lengths);
-    HEADWISE_TRY(ragged);
-    created.ragged_ = *std::move(ragged);
+    HEADWISE_ASSIGN(
+        created.ragged_,
+        without_padding(created.inputs_, created.workload_.lengths));
     tensors.B = 1;
     tensors.Lq = tensors.Lkv = created.ragged_.query.extent(1);
   }
-  auto plan =
-      AttentionPlan::create(tensors, created.options(executor),
-                            {.statistics = created.workload_.statistics});
-  auto output = Tensor<float, 4>::create(output_extents(created.workload_));
-  auto attn_weights = Tensor<float, 4>::create(
-      created.workload_.attn_weights
-          ? Extents<4>{sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}
-          : Extents<4>{});
-  HEADWISE_TRY(plan);
-  HEADWISE_TRY(output);
-  HEADWISE_TRY(attn_weights);
-  auto workspace = Workspace::create(plan->workspace_bytes());
-  HEADWISE_TRY(workspace);
-  auto statistics = AttentionStatistics::create(plan->spec());
-  HEADWISE_TRY(statistics);
-  created.plan_ = *std::move(plan);
-  created.statistics_ = *std::move(statistics);
-  created.workspace_ = *std::move(workspace);
-  created.output_ = *std::move(output);
-  created.attn_weights_ = *std::move(attn_weights);
+  HEADWISE_ASSIGN(auto plan, AttentionPlan::create(
+                                 tensors, created.options(executor),
+                                 {.statistics = created.workload_.statistics}));
+  HEADWISE_ASSIGN(auto output,
+                  Tensor<float, 4>::create(output_extents(created.workload_)));
+  HEADWISE_ASSIGN(auto attn_weights,
+                  Tensor<float, 4>::create(
+                      created.workload_.attn_weights
+                          ? Extents<4>{sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}
+                          : Extents<4>{}));
+  HEADWISE_ASSIGN(auto workspace, Workspace::create(plan.workspace_bytes()));
+  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(plan.spec()));
+  created.plan_ = std::move(plan);
+  created.statistics_ = std::move(statistics);
+  created.workspace_ = std::move(workspace);
+  created.output_ = std::move(output);
+  created.attn_weights_ = std::move(attn_weights);
   if (created.workload_.backward) {
     HEADWISE_TRY(created.make_backward());
   }
@@ -222,35 +216,31 @@ Status BenchCase::make_bfloat16() {
   HEADWISE_TRY(narrow(inputs_.query, bfloat16_.query));
   HEADWISE_TRY(narrow(inputs_.key, bfloat16_.key));
   HEADWISE_TRY(narrow(inputs_.value, bfloat16_.value));
-  auto output = Tensor<BFloat16, 4>::create(output_.extents());
-  HEADWISE_TRY(output);
-  bfloat16_.output = *std::move(output);
+  HEADWISE_ASSIGN(bfloat16_.output,
+                  Tensor<BFloat16, 4>::create(output_.extents()));
   return ok();
 }
 
 Status BenchCase::make_cache() {
-  auto output = Tensor<float, 4>::create(output_extents(workload_));
-  HEADWISE_TRY(output);
-  output_ = *std::move(output);
-  auto cache = BenchCache::create(workload_, inputs_.key.view(),
-                                  inputs_.value.view(), *executor_);
-  HEADWISE_TRY(cache);
-  cache_.emplace(*std::move(cache));
+  HEADWISE_ASSIGN(output_, Tensor<float, 4>::create(output_extents(workload_)));
+  HEADWISE_ASSIGN(auto cache,
+                  BenchCache::create(workload_, inputs_.key.view(),
+                                     inputs_.value.view(), *executor_));
+  cache_.emplace(std::move(cache));
   return ok();
 }
 
 Status BenchCase::make_backward() {
   const AttentionShape& shape = workload_.shape;
-  auto rows = Tensor<float, 4>::create({shape.B, shape.Hq, shape.Lq, 2});
-  auto d_query = Tensor<float, 4>::create(inputs_.query.extents());
-  auto d_key = Tensor<float, 4>::create(inputs_.key.extents());
-  auto d_value = Tensor<float, 4>::create(inputs_.value.extents());
-  HEADWISE_TRY(rows);
-  HEADWISE_TRY(d_query);
-  HEADWISE_TRY(d_key);
-  HEADWISE_TRY(d_value);
-  backward_ = {*std::move(rows), *std::move(d_query), *std::move(d_key),
-               *std::move(d_value)};
+  HEADWISE_ASSIGN(auto rows,
+                  Tensor<float, 4>::create({shape.B, shape.Hq, shape.Lq, 2}));
+  HEADWISE_ASSIGN(auto d_query,
+                  Tensor<float, 4>::create(inputs_.query.extents()));
+  HEADWISE_ASSIGN(auto d_key, Tensor<float, 4>::create(inputs_.key.extents()));
+  HEADWISE_ASSIGN(auto d_value,
+                  Tensor<float, 4>::create(inputs_.value.extents()));
+  backward_ = {std::move(rows), std::move(d_query), std::move(d_key),
+               std::move(d_value)};
   return ok();
 }
 
@@ -301,9 +291,7 @@ Status BenchCase::run() {
     return layer.forward_into(x, x, x, layer_result_.output,
                               options(*executor_));
   }
-  auto result = layer.forward(x, x, x, options(*executor_));
-  HEADWISE_TRY(result);
-  layer_result_ = *std::move(result);
+  HEADWISE_ASSIGN(layer_result_, layer.forward(x, x, x, options(*executor_)));
   return ok();
 }
 

@@ -30,10 +30,10 @@ struct OnDevice {
 template <class T>
 Status take(OnDevice<T>& tensor, const Extents<4>& extents) {
   tensor.extents = extents;
-  auto buffer = DeviceBuffer::create(
-      extents[0] * extents[1] * extents[2] * extents[3] * sizeof(T), kDevice);
-  HEADWISE_TRY(buffer);
-  tensor.buffer = *std::move(buffer);
+  HEADWISE_ASSIGN(tensor.buffer,
+                  DeviceBuffer::create(extents[0] * extents[1] * extents[2] *
+                                           extents[3] * sizeof(T),
+                                       kDevice));
   return ok();
 }
 
@@ -94,9 +94,7 @@ class DeviceCase {
   Status make() {
     AttentionShape shape = workload_.shape;
     if (workload_.ragged) {
-      auto ragged = without_padding(inputs_, workload_.lengths);
-      HEADWISE_TRY(ragged);
-      ragged_ = *std::move(ragged);
+      HEADWISE_ASSIGN(ragged_, without_padding(inputs_, workload_.lengths));
       shape.B = 1;
       shape.Lq = shape.Lkv = ragged_.query.extent(1);
     }
@@ -106,11 +104,10 @@ class DeviceCase {
       options.bias = Bias(static_cast<const float*>(bias_.buffer.data()),
                           options.bias.axes());
     }
-    auto plan = DeviceAttentionPlan<T>::create(
-        shape, options,
-        {.statistics = workload_.statistics, .device = kDevice});
-    HEADWISE_TRY(plan);
-    plan_ = *std::move(plan);
+    HEADWISE_ASSIGN(
+        plan_, DeviceAttentionPlan<T>::create(
+                   shape, options,
+                   {.statistics = workload_.statistics, .device = kDevice}));
     return ok();
   }
 
@@ -165,15 +162,13 @@ Result<double> time_device_runs(const DeviceCase<T>& device_case,
 template <class T>
 Result<std::vector<double>> measure_rounds(const Workload& workload,
                                            std::size_t rounds) {
-  auto inputs = draw_inputs(workload);
-  HEADWISE_TRY(inputs);
-  const auto device_case = DeviceCase<T>::create(workload, *std::move(inputs));
-  HEADWISE_TRY(device_case);
+  HEADWISE_ASSIGN(auto inputs, draw_inputs(workload));
+  HEADWISE_ASSIGN(const auto device_case,
+                  DeviceCase<T>::create(workload, std::move(inputs)));
   std::size_t runs = 1;
   for (bool warm = false;;) {
-    const auto seconds = time_device_runs(*device_case, runs);
-    HEADWISE_TRY(seconds);
-    if (warm && *seconds * static_cast<double>(runs) >= kSliceSeconds) {
+    HEADWISE_ASSIGN(const auto seconds, time_device_runs(device_case, runs));
+    if (warm && seconds * static_cast<double>(runs) >= kSliceSeconds) {
       break;
     }
     runs *= warm ? 2 : 1;
@@ -181,9 +176,8 @@ Result<std::vector<double>> measure_rounds(const Workload& workload,
   }
   std::vector<double> times;
   for (std::size_t round = 0; round < rounds; ++round) {
-    const auto seconds = time_device_runs(*device_case, runs);
-    HEADWISE_TRY(seconds);
-    times.push_back(*seconds);
+    HEADWISE_ASSIGN(const auto seconds, time_device_runs(device_case, runs));
+    times.push_back(seconds);
   }
   return times;
 }
@@ -192,8 +186,7 @@ Result<std::vector<double>> measure_rounds(const Workload& workload,
 
 Result<DeviceBenchResult> measure_on_device(const Workload& workload,
                                             DType dtype, std::size_t rounds) {
-  const auto gpu = name_of(kDevice);
-  HEADWISE_TRY(gpu);
+  HEADWISE_ASSIGN(const auto gpu, name_of(kDevice));
   if (workload.embed_dim != 0 || workload.cache) {
     return Error{
         ErrorCode::unsupported,
@@ -204,16 +197,16 @@ Result<DeviceBenchResult> measure_on_device(const Workload& workload,
                           workload.name),
          .expected = "one of attention on cuda"}};
   }
-  const auto times = dtype == DType::bfloat16
-                         ? measure_rounds<BFloat16>(workload, rounds)
-                         : measure_rounds<Float16>(workload, rounds);
-  HEADWISE_TRY(times);
+  HEADWISE_ASSIGN(const auto times,
+                  dtype == DType::bfloat16
+                      ? measure_rounds<BFloat16>(workload, rounds)
+                      : measure_rounds<Float16>(workload, rounds));
   return DeviceBenchResult{.workload = workload.name,
-                           .gpu = *gpu,
+                           .gpu = gpu,
                            .dtype = dtype,
-                           .seconds_min = *std::ranges::min_element(*times),
-                           .seconds_median = median(*times),
-                           .gflops = gflop(workload) / median(*times)};
+                           .seconds_min = *std::ranges::min_element(times),
+                           .seconds_median = median(times),
+                           .gflops = gflop(workload) / median(times)};
 }
 
 }  // namespace headwise::cli

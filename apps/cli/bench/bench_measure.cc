@@ -45,10 +45,10 @@ Result<Slice> fill_slice(BenchCase& bench_case, const Executor& executor) {
   constexpr double kLong = 0.5;  // seconds
   HEADWISE_TRY(bench_case.run());
   for (std::size_t runs = 1;; runs *= 2) {
-    const auto seconds = time_case_runs(bench_case, runs, executor);
-    HEADWISE_TRY(seconds);
-    if (*seconds * static_cast<double>(runs) >= kSliceSeconds) {
-      return Slice{runs, *seconds < kLong};
+    HEADWISE_ASSIGN(const auto seconds,
+                    time_case_runs(bench_case, runs, executor));
+    if (seconds * static_cast<double>(runs) >= kSliceSeconds) {
+      return Slice{runs, seconds < kLong};
     }
   }
 }
@@ -72,14 +72,11 @@ double median(std::vector<double> values) {
 
 Result<BenchResult> measure(const Workload& workload, const Executor& executor,
                             const PeakMeter& peak, std::size_t rounds) {
-  const auto target = current_target();
-  HEADWISE_TRY(target);
-  auto inputs = draw_inputs(workload);
-  HEADWISE_TRY(inputs);
-  auto bench_case = BenchCase::create(workload, *std::move(inputs), executor);
-  HEADWISE_TRY(bench_case);
-  const auto slice = fill_slice(*bench_case, executor);
-  HEADWISE_TRY(slice);
+  HEADWISE_ASSIGN(const auto target, current_target());
+  HEADWISE_ASSIGN(auto inputs, draw_inputs(workload));
+  HEADWISE_ASSIGN(auto bench_case,
+                  BenchCase::create(workload, std::move(inputs), executor));
+  HEADWISE_ASSIGN(const auto slice, fill_slice(bench_case, executor));
   const double work = gflop(workload);
   std::vector<double> times;
   std::vector<double> peaks;
@@ -87,16 +84,16 @@ Result<BenchResult> measure(const Workload& workload, const Executor& executor,
   std::vector<double> reads;
   for (std::size_t round = 0; round < rounds; ++round) {
     const double before = peak.gflops(workload.arithmetic);
-    const auto seconds = time_slice(*bench_case, *slice, executor);
-    HEADWISE_TRY(seconds);
-    times.push_back(*seconds);
+    HEADWISE_ASSIGN(const auto seconds,
+                    time_slice(bench_case, slice, executor));
+    times.push_back(seconds);
     peaks.push_back((before + peak.gflops(workload.arithmetic)) / 2);
     fractions.push_back(work / times.back() / peaks.back());
     reads.push_back(peak.read_gb_s());
   }
   return BenchResult{.workload = workload.name,
                      .cpu = cpu_name(),
-                     .target = *target,
+                     .target = target,
                      .threads = executor.threads(),
                      .arithmetic = workload.arithmetic,
                      .seconds_min = *std::ranges::min_element(times),

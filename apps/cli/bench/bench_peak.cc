@@ -49,12 +49,12 @@ double process_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
 Result<PeakMeter> PeakMeter::create(std::size_t threads) {
-  auto memory = Tensor<float, 1>::create_unset({kMemoryBytes / sizeof(float)});
-  HEADWISE_TRY(memory);
+  HEADWISE_ASSIGN(auto memory, Tensor<float, 1>::create_unset(
+                                   {kMemoryBytes / sizeof(float)}));
   // As the memory of a cache: small pages would read slower than it is.
-  prefer_large_pages(memory->data(), kMemoryBytes);
-  std::ranges::fill(memory->elements(), 0.0f);
-  return PeakMeter(threads, *std::move(memory));
+  prefer_large_pages(memory.data(), kMemoryBytes);
+  std::ranges::fill(memory.elements(), 0.0f);
+  return PeakMeter(threads, std::move(memory));
 }
 
 PeakMeter::PeakMeter(std::size_t threads, Tensor<float, 1> memory)

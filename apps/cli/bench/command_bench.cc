@@ -247,14 +247,12 @@ Outcome run_bench(const BenchFlags& flags, const Streams& streams) {
   if (!flags.dtype.empty()) {
     return usage("--dtype is for --device cuda");
   }
-  const auto executor = Executor::with_threads(flags.threads);
-  HEADWISE_TRY(executor);
-  const auto peak = PeakMeter::create(executor->threads());
-  HEADWISE_TRY(peak);
+  HEADWISE_ASSIGN(const auto executor, Executor::with_threads(flags.threads));
+  HEADWISE_ASSIGN(const auto peak, PeakMeter::create(executor.threads()));
   return run_workloads(
       flags,
       [&](const Workload& workload) {
-        return measure(workload, *executor, *peak, flags.rounds);
+        return measure(workload, executor, peak, flags.rounds);
       },
       streams.out);
 }

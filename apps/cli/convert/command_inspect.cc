@@ -51,13 +51,11 @@ Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
   if (!model) {
     return error_of_option("inspect", model.error());
   }
-  const auto nodes = model->attention_nodes();
-  HEADWISE_TRY(nodes);
-  const auto not_run = model->operators_not_run();
-  HEADWISE_TRY(not_run);
+  HEADWISE_ASSIGN(const auto nodes, model->attention_nodes());
+  HEADWISE_ASSIGN(const auto not_run, model->operators_not_run());
   return print(streams.out,
-               flags.json ? inspect_onnx_json(flags.path, *nodes, *not_run)
-                          : inspect_onnx_text(flags.path, *nodes, *not_run));
+               flags.json ? inspect_onnx_json(flags.path, nodes, not_run)
+                          : inspect_onnx_text(flags.path, nodes, not_run));
 }
 
 // The library's readers of parameters expect no model, and name themselves.

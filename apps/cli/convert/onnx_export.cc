@@ -32,20 +32,18 @@ Failure of_file(const Error& error, const std::string& path) {
 Result<MultiHeadAttention> read_layer(const LayerToExport& from,
                                       const OnnxExportFlags& flags,
                                       const RotaryInputs& rotary) {
-  const auto qk_norm = flags.qk_norm.norm();
-  HEADWISE_TRY(qk_norm);
+  HEADWISE_ASSIGN(const auto qk_norm, flags.qk_norm.norm());
   auto layer = load_attention(from.in, {.layer = from.options.layer,
                                         .layout = from.options.from,
                                         .prefix = from.options.from_prefix,
                                         .num_heads = from.options.num_heads,
                                         .num_kv_heads_from_shapes = true,
-                                        .qk_norm = *qk_norm});
+                                        .qk_norm = qk_norm});
   if (!layer) {
     return in_convert_words(layer.error());
   }
-  auto rotation = rotary.rotary(*layer->config().head_dim);
-  HEADWISE_TRY(rotation);
-  HEADWISE_TRY(layer->set_rotary(*std::move(rotation)));
+  HEADWISE_ASSIGN(auto rotation, rotary.rotary(*layer->config().head_dim));
+  HEADWISE_TRY(layer->set_rotary(std::move(rotation)));
   return layer;
 }
 
@@ -121,17 +119,15 @@ Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
     return usage("--rotary-positions needs --rotary-base or --rotary-tables");
   }
   HEADWISE_TRY(files.check());
-  const auto rotary = RotaryInputs::read(flags.rotary, /*batched=*/true);
-  HEADWISE_TRY(rotary);
+  HEADWISE_ASSIGN(const auto rotary,
+                  RotaryInputs::read(flags.rotary, /*batched=*/true));
   HEADWISE_TRY(check_in(layer.in));
-  const auto read = read_layer(layer, flags, *rotary);
-  HEADWISE_TRY(read);
-  if (const Status s = write_onnx_layer(layer.out, *read, options_of(flags));
+  HEADWISE_ASSIGN(const auto read, read_layer(layer, flags, rotary));
+  if (const Status s = write_onnx_layer(layer.out, read, options_of(flags));
       !s) {
     return of_file(s.error(), layer.in);
   }
-  return files.print_summary(streams,
-                             export_summary(layer.out, read->config()));
+  return files.print_summary(streams, export_summary(layer.out, read.config()));
 }
 
 }  // namespace headwise::cli

@@ -83,18 +83,17 @@ Result<TwoDialects> two_dialects(const std::string& names) {
 // what it was read as.
 Result<Tensor<float, 4>> read_heads(const FileOption& file, bool heads_first,
                                     bool& batched, std::string& read) {
-  auto array = read_file_of(file.option, file.path);
-  HEADWISE_TRY(array);
-  const std::vector<std::size_t> shape = array->shape;
-  batched = array->shape.size() == 4;
-  if (array->shape.size() == 3) {
-    add_batch_axis(*array);
+  HEADWISE_ASSIGN(auto array, read_file_of(file.option, file.path));
+  const std::vector<std::size_t> shape = array.shape;
+  batched = array.shape.size() == 4;
+  if (array.shape.size() == 3) {
+    add_batch_axis(array);
   }
-  if (array->shape.size() != 4) {
-    return wrong_rank(file.option, *array, "4 axes, or 3 without a batch");
+  if (array.shape.size() != 4) {
+    return wrong_rank(file.option, array, "4 axes, or 3 without a batch");
   }
   read += read_axes(file.option.substr(2), shape, heads_first, false);
-  return tensor_of<float, 4>(file, *array);
+  return tensor_of<float, 4>(file, array);
 }
 
 Result<std::optional<Array>> read_array(std::string_view option,
@@ -102,9 +101,8 @@ Result<std::optional<Array>> read_array(std::string_view option,
   if (path.empty()) {
     return std::optional<Array>();
   }
-  auto array = read_file_of(option, path);
-  HEADWISE_TRY(array);
-  return std::optional<Array>(*std::move(array));
+  HEADWISE_ASSIGN(auto array, read_file_of(option, path));
+  return std::optional<Array>(std::move(array));
 }
 
 struct DiffFiles {
@@ -123,24 +121,18 @@ Result<DiffFiles> read_files(const DiffFlags& flags) {
                         bool& batched) {
     return read_heads({option, path}, flags.heads_first(), batched, files.read);
   };
-  auto query = read("--query", flags.query, files.batched);
-  HEADWISE_TRY(query);
-  files.query = *std::move(query);
+  HEADWISE_ASSIGN(files.query, read("--query", flags.query, files.batched));
   bool key_batched = true;
-  auto key = read("--key", flags.key, key_batched);
-  HEADWISE_TRY(key);
-  files.key = *std::move(key);
+  HEADWISE_ASSIGN(auto key, read("--key", flags.key, key_batched));
+  files.key = std::move(key);
   // Not needed, but a file that does not fit is an error.
   if (!flags.value.empty()) {
     bool value_batched = true;
     HEADWISE_TRY(read("--value", flags.value, value_batched));
   }
-  auto mask = read_array("--mask", flags.mask);
-  HEADWISE_TRY(mask);
-  files.mask = *std::move(mask);
-  auto padding = read_array("--key-padding", flags.key_padding);
-  HEADWISE_TRY(padding);
-  files.key_padding = *std::move(padding);
+  HEADWISE_ASSIGN(files.mask, read_array("--mask", flags.mask));
+  HEADWISE_ASSIGN(files.key_padding,
+                  read_array("--key-padding", flags.key_padding));
   HEADWISE_TRY(read_tensor({"--key-lengths", flags.key_lengths}, "(B)",
                            files.batched, files.key_lengths));
   return files;
@@ -207,37 +199,35 @@ Outcome differ(const TwoDialects& dialects) {
 }
 
 Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
-  const auto dialects = two_dialects(flags.dialects);
-  HEADWISE_TRY(dialects);
-  const auto files = read_files(flags);
-  HEADWISE_TRY(files);
+  HEADWISE_ASSIGN(const auto dialects, two_dialects(flags.dialects));
+  HEADWISE_ASSIGN(const auto files, read_files(flags));
   const auto view = [&](const Tensor<float, 4>& tensor) {
     const TensorView<const float, 4> plain = tensor.view();
     return flags.heads_first() ? as_blhd(plain) : plain;
   };
   DialectInput input{
-      .query = view(files->query),
-      .key = view(files->key),
-      .batched = files->batched,
-      .mask = files->mask ? &*files->mask : nullptr,
-      .key_padding = files->key_padding ? &*files->key_padding : nullptr,
+      .query = view(files.query),
+      .key = view(files.key),
+      .batched = files.batched,
+      .mask = files.mask ? &*files.mask : nullptr,
+      .key_padding = files.key_padding ? &*files.key_padding : nullptr,
       .causal = flags.causal,
       .past_length = flags.past_length,
       .scale = flags.scale,
       .softcap = flags.softcap,
       .returns_weights = flags.weights,
       .dropout = flags.dropout.value_or(0)};
-  if (files->key_lengths) {
-    input.key_lengths = files->key_lengths->view();
+  if (files.key_lengths) {
+    input.key_lengths = files.key_lengths->view();
   }
-  const auto found = diff_dialects(*dialects->first, *dialects->second, input);
+  const auto found = diff_dialects(*dialects.first, *dialects.second, input);
   if (!found) {
     return in_option_words(found.error(), {});
   }
   HEADWISE_TRY(print(streams.out,
-                     flags.json ? diff_json(*dialects, *found)
-                                : files->read + diff_text(*dialects, *found)));
-  return *found ? differ(*dialects) : Outcome();
+                     flags.json ? diff_json(dialects, *found)
+                                : files.read + diff_text(dialects, *found)));
+  return *found ? differ(dialects) : Outcome();
 }
 
 void add_diff_options(const Arguments& command, DiffFlags& flags) {

@@ -115,17 +115,17 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
   }
   const bool padding = flags.mask.empty();
   const Dialect& dialect = *find_dialect(flags.dialect);
-  const auto mask = read_file_of(padding ? "--key-padding" : "--mask",
-                                 padding ? flags.key_padding : flags.mask);
-  HEADWISE_TRY(mask);
+  HEADWISE_ASSIGN(const auto mask,
+                  read_file_of(padding ? "--key-padding" : "--mask",
+                               padding ? flags.key_padding : flags.mask));
   MaskSizes sizes{flags.batch.value_or(1), flags.heads.value_or(1),
                   flags.queries.value_or(1), flags.keys.value_or(0)};
-  if (padding && mask->shape.size() == 2) {
-    sizes.B = mask->shape[0];
-    sizes.Lkv = mask->shape[1];
+  if (padding && mask.shape.size() == 2) {
+    sizes.B = mask.shape[0];
+    sizes.Lkv = mask.shape[1];
   }
   if (!padding) {
-    const auto known = sizes_of_mask(dialect, *mask, sizes);
+    const auto known = sizes_of_mask(dialect, mask, sizes);
     if (!known) {
       return in_option_words(known.error(), {});
     }
@@ -136,7 +136,7 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
     return usage("--keys is needed: the mask does not say how many there are");
   }
   const auto warnings = lint_mask(
-      dialect, *mask, sizes,
+      dialect, mask, sizes,
       {.key_padding = padding, .padded_left = flags.padding == "left"});
   if (!warnings) {
     return in_option_words(warnings.error(), {});

@@ -98,10 +98,10 @@ Result<LabelledLines> classify(const ClassifyFlags& flags,
     return encoder.encode(texts, options);
   }();
   HEADWISE_TRY(done);
-  auto probabilities = probe.probabilities(done->embeddings, executor);
-  HEADWISE_TRY(probabilities);
+  HEADWISE_ASSIGN(auto probabilities,
+                  probe.probabilities(done->embeddings, executor));
   LabelledLines lines{std::move(texts), probe.labels(),
-                      *std::move(probabilities), std::move(done->cut)};
+                      std::move(probabilities), std::move(done->cut)};
   Status s = check_finite_rows(flags, lines);
   return s ? Result<LabelledLines>(std::move(lines)) : s.error();
 }
@@ -151,23 +151,19 @@ Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
 Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   HEADWISE_TRY(classify_files(flags).check());
-  const auto text = read_text("FILE", flags.texts);
-  HEADWISE_TRY(text);
-  std::vector<std::string_view> texts = text_lines(*text);
+  HEADWISE_ASSIGN(const auto text, read_text("FILE", flags.texts));
+  std::vector<std::string_view> texts = text_lines(text);
   HEADWISE_TRY(check_lines({.file = name_of_text(flags.texts)}, texts,
                            "one text per line"));
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  const auto encoder =
-      read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});
-  HEADWISE_TRY(encoder);
-  const auto probe = read_probe(flags.model, *encoder);
-  HEADWISE_TRY(probe);
-  const auto lines =
-      classify(flags, *encoder, *probe, std::move(texts), *executor);
-  HEADWISE_TRY(lines);
-  HEADWISE_TRY(write_labels(flags, *lines, streams));
-  streams.err << classify_summary(flags, *encoder, *lines) << std::flush;
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(
+      const auto encoder,
+      read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)}));
+  HEADWISE_ASSIGN(const auto probe, read_probe(flags.model, encoder));
+  HEADWISE_ASSIGN(const auto lines,
+                  classify(flags, encoder, probe, std::move(texts), executor));
+  HEADWISE_TRY(write_labels(flags, lines, streams));
+  streams.err << classify_summary(flags, encoder, lines) << std::flush;
   return {};
 }
 

@@ -136,17 +136,14 @@ struct EncodeInputs {
 };
 
 Result<EncodeInputs> read_inputs(const EncodeFlags& flags) {
-  auto text = read_text("FILE", flags.sentences);
-  HEADWISE_TRY(text);
+  HEADWISE_ASSIGN(auto text, read_text("FILE", flags.sentences));
   HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.sentences)},
-                           text_lines(*text), "one sentence per line"));
-  auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  auto model =
-      read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});
-  HEADWISE_TRY(model);
-  return EncodeInputs{*std::move(text), *std::move(executor),
-                      *std::move(model)};
+                           text_lines(text), "one sentence per line"));
+  HEADWISE_ASSIGN(auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(
+      auto model,
+      read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)}));
+  return EncodeInputs{std::move(text), std::move(executor), std::move(model)};
 }
 
 // One line of JSON per sentence, and --out where it is given.
@@ -169,19 +166,18 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   if (flags.out.empty() && !flags.json) {
     return usage("expected --out FILE.npy, or --json");
   }
-  const auto group = join_job(longest_wait(flags.deadline));
-  HEADWISE_TRY(group);
-  HEADWISE_TRY(agreed(**group, check_job(flags, (*group)->ranks())));
+  HEADWISE_ASSIGN(const auto group, join_job(longest_wait(flags.deadline)));
+  HEADWISE_TRY(agreed(*group, check_job(flags, group->ranks())));
   const FilePlan files = encode_files(flags);
-  HEADWISE_TRY(agreed(**group, files.check()));
-  const auto in = work_visibly(*group, [&] { return read_inputs(flags); });
-  HEADWISE_TRY(agreed(**group, in ? Outcome() : Outcome(in.error())));
+  HEADWISE_TRY(agreed(*group, files.check()));
+  const auto in = work_visibly(group, [&] { return read_inputs(flags); });
+  HEADWISE_TRY(agreed(*group, in ? Outcome() : Outcome(in.error())));
   if (flags.json) {
     return encode_to_json(flags, *in, streams);
   }
   const std::vector<std::string_view> sentences = text_lines(in->text);
   CorpusCounts counts;
-  HEADWISE_TRY(encode_corpus(**group,
+  HEADWISE_TRY(encode_corpus(*group,
                              {.model = in->model,
                               .model_folder = flags.model,
                               .text = in->text,
@@ -190,7 +186,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                               .arithmetic = arithmetic_of(flags.arithmetic),
                               .save_every = flags.save_every.interval()},
                              in->executor, counts));
-  return (*group)->rank() != 0
+  return group->rank() != 0
              ? Outcome()
              : files.print_summary(
                    streams, encode_summary(in->model, counts, sentences.size(),

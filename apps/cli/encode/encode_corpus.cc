@@ -113,9 +113,9 @@ class EncodeJob {
     if (parts_.has_work()) {
       return ok();
     }
-    const auto model = digest_of_model(corpus_.model_folder, corpus_.model);
-    HEADWISE_TRY(model);
-    model_ = *model;
+    HEADWISE_ASSIGN(const auto model,
+                    digest_of_model(corpus_.model_folder, corpus_.model));
+    model_ = model;
     text_ = sha256_of(corpus_.text);
     parts_.set_work({{"command", "encode"},
                      {"headwise", version()},
@@ -154,11 +154,12 @@ class EncodeJob {
 
   Outcome share_done() {
     const auto* const own = reinterpret_cast<const char*>(done_.data());
-    const auto text = share_text(
-        group_, std::string(own, done_.size() * sizeof(RowInterval)), 0);
-    HEADWISE_TRY(text);
-    done_.resize(text->size() / sizeof(RowInterval));
-    std::ranges::copy(*text, reinterpret_cast<char*>(done_.data()));
+    HEADWISE_ASSIGN(
+        const auto text,
+        share_text(group_, std::string(own, done_.size() * sizeof(RowInterval)),
+                   0));
+    done_.resize(text.size() / sizeof(RowInterval));
+    std::ranges::copy(text, reinterpret_cast<char*>(done_.data()));
     return {};
   }
 
@@ -206,12 +207,12 @@ class EncodeJob {
       const auto lines = corpus_.sentences.subspan(range.first, range.count);
       sentences.insert(sentences.end(), lines.begin(), lines.end());
     }
-    auto done = corpus_.model.encode(
-        sentences, {.progress = progress, .executor = &executor_});
-    HEADWISE_TRY(done);
-    Json note = note_of(*done, ranges);
+    HEADWISE_ASSIGN(auto done,
+                    corpus_.model.encode(sentences, {.progress = progress,
+                                                     .executor = &executor_}));
+    Json note = note_of(done, ranges);
     HEADWISE_TRY(parts_.add({std::move(ranges), std::move(note)},
-                            std::move(done->embeddings)));
+                            std::move(done.embeddings)));
     if (parts_.due(corpus_.save_every)) {
       HEADWISE_TRY(identify());
       saved_ = parts_.save();

@@ -41,12 +41,11 @@ Result<Tensor<float, 3>> read_example(const Example& example,
                                       std::string_view tensor) {
   std::string name = fmt::format("{}_{}.npy", example.name, tensor);
   std::ranges::replace(name, '-', '_');
-  Result<Array> array = parse_npy(example_file(name), name);
-  HEADWISE_TRY(array);
-  if (array->shape.size() == 2) {
-    array->shape.insert(array->shape.begin(), 1);
+  HEADWISE_ASSIGN(auto array, parse_npy(example_file(name), name));
+  if (array.shape.size() == 2) {
+    array.shape.insert(array.shape.begin(), 1);
   }
-  return to_float<3>(*array, "explain", name);
+  return to_float<3>(array, "explain", name);
 }
 
 }  // namespace
@@ -100,13 +99,10 @@ std::span<const Example> examples() {
 }
 
 Result<Vectors> vectors_of(const Example& example) {
-  auto query = read_example(example, "query");
-  auto key = read_example(example, "key");
-  auto value = read_example(example, "value");
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  return Vectors{*std::move(query), *std::move(key), *std::move(value)};
+  HEADWISE_ASSIGN(auto query, read_example(example, "query"));
+  HEADWISE_ASSIGN(auto key, read_example(example, "key"));
+  HEADWISE_ASSIGN(auto value, read_example(example, "value"));
+  return Vectors{std::move(query), std::move(key), std::move(value)};
 }
 
 }  // namespace headwise::cli

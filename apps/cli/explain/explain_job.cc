@@ -46,9 +46,7 @@ Result<MultiHeadAttentionConfig> config_of(
   if (flags.operation.additive()) {
     config.scoring = Scoring::additive;
   }
-  const auto qk_norm = flags.qk_norm.norm();
-  HEADWISE_TRY(qk_norm);
-  config.qk_norm = *qk_norm;
+  HEADWISE_ASSIGN(config.qk_norm, flags.qk_norm.norm());
   config.add_bias_kv = !flags.operation.bias_k.empty();
   config.add_zero_attn = flags.operation.zero_attn;
   if (input.vectors) {
@@ -64,22 +62,22 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
   if (flags.params.empty()) {
     return std::optional<LayerFromFiles>{};
   }
-  const auto qk_norm = flags.qk_norm.norm();
-  HEADWISE_TRY(qk_norm);
-  auto files = read_layer(
-      flags.params, {.num_heads = flags.num_heads,
-                     .num_kv_heads = input.num_kv_heads,
-                     .otherwise_num_heads =
-                         flags.example.empty() ? std::optional<std::size_t>()
-                                               : std::optional(input.num_heads),
-                     .scoring = flags.operation.scoring,
-                     .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
-                     .qk_norm = *qk_norm,
-                     .add_zero_attn = flags.operation.zero_attn,
-                     .with_embedding = !input.vectors,
-                     .choice = flags.layer.choice()});
-  HEADWISE_TRY(files);
-  if (flags.decode && files->layer.config().add_bias_kv) {
+  HEADWISE_ASSIGN(const auto qk_norm, flags.qk_norm.norm());
+  HEADWISE_ASSIGN(
+      auto files,
+      read_layer(flags.params,
+                 {.num_heads = flags.num_heads,
+                  .num_kv_heads = input.num_kv_heads,
+                  .otherwise_num_heads = flags.example.empty()
+                                             ? std::optional<std::size_t>()
+                                             : std::optional(input.num_heads),
+                  .scoring = flags.operation.scoring,
+                  .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
+                  .qk_norm = qk_norm,
+                  .add_zero_attn = flags.operation.zero_attn,
+                  .with_embedding = !input.vectors,
+                  .choice = flags.layer.choice()}));
+  if (flags.decode && files.layer.config().add_bias_kv) {
     return option_error(
         "--params " + flags.params,
         "has bias_k, an added key, which --decode does not take", "",
@@ -91,16 +89,16 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
                         message("{} as in {}", in_file, flags.params),
                         ErrorCode::shape_mismatch);
   };
-  const std::size_t embed_dim = files->layer.config().embed_dim;
+  const std::size_t embed_dim = files.layer.config().embed_dim;
   if (flags.embed_dim && *flags.embed_dim != embed_dim) {
     return disagrees("--embed-dim", *flags.embed_dim, embed_dim);
   }
-  if (files->embedding && flags.vocab_size &&
-      *flags.vocab_size != files->embedding->vocab_size()) {
+  if (files.embedding && flags.vocab_size &&
+      *flags.vocab_size != files.embedding->vocab_size()) {
     return disagrees("--vocab-size", *flags.vocab_size,
-                     files->embedding->vocab_size());
+                     files.embedding->vocab_size());
   }
-  return std::optional<LayerFromFiles>(*std::move(files));
+  return std::optional<LayerFromFiles>(std::move(files));
 }
 
 // One job on its way: the tensors of the first steps and what they fill in.
@@ -180,9 +178,9 @@ class Runner {
       options.mask = key_padding(padding) & options.mask;
     }
     add_lengths(options);
-    const auto spec =
-        AttentionSpec::create(shape_of(job), options, {}, "explain");
-    HEADWISE_TRY(spec);
+    HEADWISE_ASSIGN(
+        const auto spec,
+        AttentionSpec::create(shape_of(job), options, {}, "explain"));
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,
                        .cross = job.cross,
@@ -190,14 +188,14 @@ class Runner {
                        .rotary = config_.rotary.has_value(),
                        .bias_kv = config_.add_bias_kv,
                        .zero_attn = config_.add_zero_attn,
-                       .softcap = spec->softcap.has_value(),
-                       .bias = spec->bias.given(),
-                       .t5_bias = spec->t5_bias.given(),
-                       .alibi = spec->alibi.given(),
-                       .sinks = spec->sinks.given(),
-                       .dropout = spec->dropout.active(),
+                       .softcap = spec.softcap.has_value(),
+                       .bias = spec.bias.given(),
+                       .t5_bias = spec.t5_bias.given(),
+                       .alibi = spec.alibi.given(),
+                       .sinks = spec.sinks.given(),
+                       .dropout = spec.dropout.active(),
                        .out_proj = config_.out_proj,
-                       .masks = spec->mask.parts(),
+                       .masks = spec.mask.parts(),
                        .B = job.batch,
                        .Lq = job.query_length,
                        .Lkv = job.key_length,
@@ -220,18 +218,17 @@ class Runner {
       options.mask = key_padding(key_padding_mask_) & options.mask;
     }
     add_lengths(options);
-    auto layer = files_
-                     ? Result<MultiHeadAttention>(std::move(files_->layer))
-                     : MultiHeadAttention::create(config_, Seed{flags_.seed});
-    HEADWISE_TRY(layer);
-    HEADWISE_TRY(set_added_keys(operation.operation_options(), *layer));
-    HEADWISE_TRY(layer->set_rotary(config_.rotary));
-    const auto result =
-        layer->forward(query_, key_, value_, options,
-                       {.positions = rotary.positions()}, &trace_);
-    HEADWISE_TRY(result);
+    HEADWISE_ASSIGN(
+        auto layer,
+        files_ ? Result<MultiHeadAttention>(std::move(files_->layer))
+               : MultiHeadAttention::create(config_, Seed{flags_.seed}));
+    HEADWISE_TRY(set_added_keys(operation.operation_options(), layer));
+    HEADWISE_TRY(layer.set_rotary(config_.rotary));
+    HEADWISE_ASSIGN(const auto result,
+                    layer.forward(query_, key_, value_, options,
+                                  {.positions = rotary.positions()}, &trace_));
     if (!flags_.step.empty()) {
-      params_ = explained_params(*layer, embedding_ ? &*embedding_ : nullptr);
+      params_ = explained_params(layer, embedding_ ? &*embedding_ : nullptr);
     }
     return std::vector<TracedStep>(trace_.steps().begin(),
                                    trace_.steps().end());
@@ -349,29 +346,25 @@ class Runner {
   Status embed_side(const Embedding& embedding, const RaggedTokens& tokens,
                     bool keys, std::string_view length_axis,
                     const Progress& progress, Tensor<float, 3>& embedded) {
-    auto padded = pad(tokens, input_.padding, progress);
-    HEADWISE_TRY(padded);
-    auto vectors = embedding.forward(padded->ids);
-    HEADWISE_TRY(vectors);
-    embedded = *std::move(vectors);
+    HEADWISE_ASSIGN(auto padded, pad(tokens, input_.padding, progress));
+    HEADWISE_ASSIGN(embedded, embedding.forward(padded.ids));
     const bool suffix = keys && input_.keys;
-    report(suffix ? "lengths_kv" : "lengths", {"B"}, padded->lengths);
-    report(suffix ? "padded_kv" : "padded", {"B", length_axis}, padded->ids);
+    report(suffix ? "lengths_kv" : "lengths", {"B"}, padded.lengths);
+    report(suffix ? "padded_kv" : "padded", {"B", length_axis}, padded.ids);
     report(suffix ? "embedded_kv" : "embedded", {"B", length_axis, "E"},
            embedded);
     if (keys) {
-      key_padding_mask_ = std::move(padded->padding_mask);
+      key_padding_mask_ = std::move(padded.padding_mask);
     }
     return ok();
   }
 
   Status embed(const Progress& progress) {
-    auto embedding =
+    HEADWISE_ASSIGN(
+        embedding_,
         files_ ? Result<Embedding>(*std::move(files_->embedding))
                : Embedding::create({input_.vocab_size, *config_.query_dim},
-                                   Seed{flags_.seed});
-    HEADWISE_TRY(embedding);
-    embedding_ = *std::move(embedding);
+                                   Seed{flags_.seed}));
     const bool cross = input_.keys.has_value();
     HEADWISE_TRY(embed_side(*embedding_, input_.queries, !cross,
                             cross ? "Lq" : "L", progress, embedded_));
@@ -439,39 +432,34 @@ std::set<std::string> biased_projections(
 
 Result<ExplainedJob> run_job(const ExplainFlags& flags,
                              const Progress& progress) {
-  auto input = job_input(flags);
-  HEADWISE_TRY(input);
-  auto files = read_files(flags, *input);
-  HEADWISE_TRY(files);
-  auto config = config_of(flags, *input, *files);
-  HEADWISE_TRY(config);
-  const auto rotary = RotaryInputs::read(flags.rotary, input->batched);
-  HEADWISE_TRY(rotary);
-  auto rotation = rotary->rotary(*config->head_dim);
-  HEADWISE_TRY(rotation);
-  config->rotary = *std::move(rotation);
-  if (config->scoring == Scoring::additive && flags.operation.scale) {
+  HEADWISE_ASSIGN(auto input, job_input(flags));
+  HEADWISE_ASSIGN(auto files, read_files(flags, input));
+  HEADWISE_ASSIGN(auto config, config_of(flags, input, files));
+  HEADWISE_ASSIGN(const auto rotary,
+                  RotaryInputs::read(flags.rotary, input.batched));
+  HEADWISE_ASSIGN(config.rotary, rotary.rotary(*config.head_dim));
+  if (config.scoring == Scoring::additive && flags.operation.scale) {
     return usage_error(
         "--scale is for --scoring dot; additive scores have none");
   }
   OperationFlags operation_flags = flags.operation;
-  operation_flags.causal = input->mask_causal;
-  auto operation =
-      OperationInputs::read(operation_flags, input->batched, config->num_heads);
-  HEADWISE_TRY(operation);
-  Runner runner(flags, *std::move(input), *std::move(files), *config);
+  operation_flags.causal = input.mask_causal;
+  HEADWISE_ASSIGN(
+      auto operation,
+      OperationInputs::read(operation_flags, input.batched, config.num_heads));
+  Runner runner(flags, std::move(input), std::move(files), config);
   auto job = runner.describe();
   if (!job) {
     return job;
   }
   HEADWISE_TRY(
-      operation->use_dialect({job->batch, job->num_heads, job->query_length,
-                              job->key_length, job->batched},
-                             {.returns_weights = true,
-                              .dropout = flags.operation.dropout.has_value()}));
-  HEADWISE_TRY(runner.check_added_keys(*job, *operation));
-  auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
-                                 : runner.run(*operation, *rotary, progress);
+      operation.use_dialect({job->batch, job->num_heads, job->query_length,
+                             job->key_length, job->batched},
+                            {.returns_weights = true,
+                             .dropout = flags.operation.dropout.has_value()}));
+  HEADWISE_TRY(runner.check_added_keys(*job, operation));
+  auto steps = flags.shapes_only ? runner.shapes(*job, operation)
+                                 : runner.run(operation, rotary, progress);
   if (!steps) {
     return in_option_words(in_rotary_words(steps.error()), flags.operation);
   }

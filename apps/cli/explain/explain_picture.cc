@@ -68,20 +68,18 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   const TracedStep* const masked = job.masked_scores();
   const std::size_t columns = weights.extents.back();
   const Extents<3> extents{job.num_heads, job.query_length, columns};
-  auto values = Tensor<float, 3>::create(extents);
-  auto allowed = Tensor<bool, 3>::create(extents);
-  HEADWISE_TRY(values);
-  HEADWISE_TRY(allowed);
-  const std::size_t start = sequence * values->size();
-  for (std::size_t n = 0; n < values->size(); ++n) {
-    values->data()[n] = static_cast<float>(weights.at(start + n));
-    allowed->data()[n] =
+  HEADWISE_ASSIGN(auto values, Tensor<float, 3>::create(extents));
+  HEADWISE_ASSIGN(auto allowed, Tensor<bool, 3>::create(extents));
+  const std::size_t start = sequence * values.size();
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    values.data()[n] = static_cast<float>(weights.at(start + n));
+    allowed.data()[n] =
         masked == nullptr ||
         masked->at(start + n) != -std::numeric_limits<double>::infinity();
   }
   HeadsPicture picture;
-  picture.attn_weights = *values;
-  picture.allowed = *allowed;
+  picture.attn_weights = values;
+  picture.allowed = allowed;
   if (job.sentence) {
     picture.query_labels = labels(*job.sentence);
     picture.key_labels = picture.query_labels;

@@ -17,9 +17,7 @@ namespace {
 Result<JobInput> from_example(const Example& example) {
   JobInput input;
   if (example.vectors) {
-    auto vectors = vectors_of(example);
-    HEADWISE_TRY(vectors);
-    input.vectors = *std::move(vectors);
+    HEADWISE_ASSIGN(input.vectors, vectors_of(example));
   } else if (example.target) {
     input.queries = *example.target;
     input.keys = example.tokens;
@@ -37,24 +35,23 @@ Result<JobInput> from_example(const Example& example) {
 
 Result<JobInput> from_files(const ExplainFlags& flags) {
   JobInput input;
-  auto tokens = read_tokens("--tokens", flags.tokens);
-  HEADWISE_TRY(tokens);
+  HEADWISE_ASSIGN(auto tokens, read_tokens("--tokens", flags.tokens));
   if (flags.target_tokens.empty()) {
-    input.queries = *std::move(tokens);
+    input.queries = std::move(tokens);
     input.query_source = {"--tokens", name_of_text(flags.tokens)};
     return input;
   }
-  auto target = read_tokens("--target-tokens", flags.target_tokens);
-  HEADWISE_TRY(target);
-  if (target->size() != tokens->size()) {
+  HEADWISE_ASSIGN(auto target,
+                  read_tokens("--target-tokens", flags.target_tokens));
+  if (target.size() != tokens.size()) {
     return option_error(
-        "--target-tokens", message("has {} sequences", target->size()),
-        message("one for each of the {} in --tokens", tokens->size()),
+        "--target-tokens", message("has {} sequences", target.size()),
+        message("one for each of the {} in --tokens", tokens.size()),
         ErrorCode::shape_mismatch);
   }
-  input.queries = *std::move(target);
+  input.queries = std::move(target);
   input.query_source = {"--target-tokens", name_of_text(flags.target_tokens)};
-  input.keys = *std::move(tokens);
+  input.keys = std::move(tokens);
   input.key_source = {"--tokens", name_of_text(flags.tokens)};
   return input;
 }
@@ -63,10 +60,9 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
 Result<JobInput> from_vectors(const ExplainFlags& flags) {
   const std::string& key_file = flags.key.empty() ? flags.query : flags.key;
   const std::string& value_file = flags.value.empty() ? key_file : flags.value;
-  const auto first = read_file_of("--query", flags.query);
-  HEADWISE_TRY(first);
+  HEADWISE_ASSIGN(const auto first, read_file_of("--query", flags.query));
   JobInput input;
-  input.batched = first->shape.size() != 2;
+  input.batched = first.shape.size() != 2;
   std::optional<Tensor<float, 3>> query;
   std::optional<Tensor<float, 3>> key;
   std::optional<Tensor<float, 3>> value;
@@ -147,18 +143,17 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
                         "one of them to be a file");
   }
   const Example& example = example_of(flags);
-  auto input = own_tokens    ? from_files(flags)
-               : own_vectors ? from_vectors(flags)
-                             : from_example(example);
-  HEADWISE_TRY(input);
+  HEADWISE_ASSIGN(auto input, own_tokens    ? from_files(flags)
+                              : own_vectors ? from_vectors(flags)
+                                            : from_example(example));
   if (flags.decode) {
-    HEADWISE_TRY(keep_decoded(flags, *input));
+    HEADWISE_TRY(keep_decoded(flags, input));
   }
   // What is typed about the keys of a sequence replaces what the example says.
   const bool own_keys = !flags.operation.key_lengths.empty() ||
                         !flags.operation.key_padding.empty();
   if (own_keys || !flags.mask_kind.empty()) {
-    input->key_lengths.clear();
+    input.key_lengths.clear();
   }
   const std::string_view of_example = !own_keys ? example.mask_kind
                                       : example.mask_kind.ends_with("causal")
@@ -168,18 +163,18 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
       own_tokens || own_vectors ? std::string_view("none") : of_example;
   const std::string_view kind =
       flags.mask_kind.empty() ? default_mask : flags.mask_kind;
-  input->mask_padding = kind.starts_with("padding");
-  input->mask_causal = kind.ends_with("causal") || flags.operation.causal;
-  if (input->vectors && input->mask_padding) {
+  input.mask_padding = kind.starts_with("padding");
+  input.mask_causal = kind.ends_with("causal") || flags.operation.causal;
+  if (input.vectors && input.mask_padding) {
     return usage_error(
         "--mask-kind padding needs token ids: vectors have no padding");
   }
-  input->vocab_size = flags.vocab_size.value_or(input->vocab_size);
-  input->embed_dim = flags.embed_dim.value_or(input->embed_dim);
-  input->num_heads = flags.num_heads.value_or(input->num_heads);
-  input->num_kv_heads = flags.num_kv_heads;
-  input->padding.pad_id = flags.pad_id;
-  input->padding.padding_by =
+  input.vocab_size = flags.vocab_size.value_or(input.vocab_size);
+  input.embed_dim = flags.embed_dim.value_or(input.embed_dim);
+  input.num_heads = flags.num_heads.value_or(input.num_heads);
+  input.num_kv_heads = flags.num_kv_heads;
+  input.padding.pad_id = flags.pad_id;
+  input.padding.padding_by =
       flags.padding_by == "id" ? PaddingBy::id : PaddingBy::length;
   return input;
 }

@@ -117,24 +117,21 @@ Status check_found(HeadPattern pattern, const FoundHeads& found) {
 Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   const HeadPattern pattern = pattern_of(flags);
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  const auto model = read_any_model(flags.model);
-  HEADWISE_TRY(model);
-  HEADWISE_TRY(check_has_heads(heads_left(**model)));
-  HEADWISE_TRY(check_pattern(pattern, **model));
-  const auto texts = read_searched_texts(flags, **model);
-  HEADWISE_TRY(texts);
-  HEADWISE_TRY(check_texts(pattern, *texts));
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(const auto model, read_any_model(flags.model));
+  HEADWISE_TRY(check_has_heads(heads_left(*model)));
+  HEADWISE_TRY(check_pattern(pattern, *model));
+  HEADWISE_ASSIGN(const auto texts, read_searched_texts(flags, *model));
+  HEADWISE_TRY(check_texts(pattern, texts));
   const auto found = [&] {
     ProgressBar bar{"heads", "texts"};
-    return find_heads(**model, texts->ids, pattern,
-                      {.progress = bar.progress(), .executor = &*executor});
+    return find_heads(*model, texts.ids, pattern,
+                      {.progress = bar.progress(), .executor = &executor});
   }();
   HEADWISE_TRY(found);
   HEADWISE_TRY(check_found(pattern, *found));
-  warn_of_unknown(flags.model, texts->tokens, streams.err);
-  const HeadsReport report{flags, *texts, pattern, (*model)->shape().causal,
+  warn_of_unknown(flags.model, texts.tokens, streams.err);
+  const HeadsReport report{flags, texts, pattern, model->shape().causal,
                            *found};
   return print(streams.out, flags.json  ? heads_json(report)
                             : flags.csv ? heads_csv(report)

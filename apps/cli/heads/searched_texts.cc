@@ -16,11 +16,10 @@ namespace headwise::cli {
 Result<SearchedTexts> read_searched_texts(const HeadsFlags& flags,
                                           const TextModel& model) {
   if (!flags.texts.empty()) {
-    auto read =
-        read_model_texts(flags.texts, flags.max_tokens, flags.model, model);
-    HEADWISE_TRY(read);
-    return SearchedTexts{std::move(read->ids), read->cut, read->limit.tokens,
-                         read->empty_lines, read->tokens};
+    HEADWISE_ASSIGN(auto read, read_model_texts(flags.texts, flags.max_tokens,
+                                                flags.model, model));
+    return SearchedTexts{std::move(read.ids), read.cut, read.limit.tokens,
+                         read.empty_lines, read.tokens};
   }
   auto drawn =
       repeated_random_tokens(model, {.seed = Seed{flags.seed.value_or(0)}});

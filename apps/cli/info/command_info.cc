@@ -24,10 +24,8 @@ std::string of_bf16(bool native) {
 }
 
 Outcome run_info(const Streams& streams) {
-  const auto in_use = current_target();
-  HEADWISE_TRY(in_use);
-  const auto native = native_bf16();
-  HEADWISE_TRY(native);
+  HEADWISE_ASSIGN(const auto in_use, current_target());
+  HEADWISE_ASSIGN(const auto native, native_bf16());
   std::string targets;
   for (const std::string& target : available_targets()) {
     targets += (targets.empty() ? "" : " ") + target;
@@ -38,8 +36,8 @@ Outcome run_info(const Streams& streams) {
                                 "in use: {}, {}\n"
                                 "bf16: {}\n"
                                 "threads: {}\n",
-                                version(), HEADWISE_COMPILER, targets, *in_use,
-                                of_bits(*in_use), of_bf16(*native),
+                                version(), HEADWISE_COMPILER, targets, in_use,
+                                of_bits(in_use), of_bf16(native),
                                 Executor::default_executor().threads()));
 }
 

@@ -76,9 +76,8 @@ Result<std::vector<HeadId>> chosen_heads(const AblateFlags& flags,
                                          const HookedModel& model) {
   const HeadsLeft left = model.heads();
   if (!flags.heads.empty()) {
-    auto heads = parse_head_list("--heads", flags.heads);
-    HEADWISE_TRY(heads);
-    HEADWISE_TRY(check_heads("--heads", *heads, left));
+    HEADWISE_ASSIGN(auto heads, parse_head_list("--heads", flags.heads));
+    HEADWISE_TRY(check_heads("--heads", heads, left));
     return heads;
   }
   std::vector<HeadId> all;
@@ -93,25 +92,24 @@ Result<std::vector<HeadId>> chosen_heads(const AblateFlags& flags,
 // For pairs also each head alone, first.
 Result<std::vector<HeadSet>> sets_of(const AblateFlags& flags,
                                      const HookedModel& model) {
-  const auto heads = chosen_heads(flags, model);
-  HEADWISE_TRY(heads);
-  if (heads->size() < (flags.pairs ? 2 : 1)) {
+  HEADWISE_ASSIGN(const auto heads, chosen_heads(flags, model));
+  if (heads.size() < (flags.pairs ? 2 : 1)) {
     return option_error(flags.heads.empty() ? "--model" : "--heads",
-                        heads->size() == 1
+                        heads.size() == 1
                             ? "has 1 head"
-                            : message("has {} heads", heads->size()),
+                            : message("has {} heads", heads.size()),
                         flags.pairs ? "at least 2" : "at least 1");
   }
   if (!flags.each && !flags.pairs) {
-    return std::vector<HeadSet>{*heads};
+    return std::vector<HeadSet>{heads};
   }
   std::vector<HeadSet> sets;
-  for (const HeadId& head : *heads) {
+  for (const HeadId& head : heads) {
     sets.push_back({head});
   }
-  for (std::size_t a = 0; flags.pairs && a < heads->size(); ++a) {
-    for (std::size_t b = a + 1; b < heads->size(); ++b) {
-      sets.push_back({(*heads)[a], (*heads)[b]});
+  for (std::size_t a = 0; flags.pairs && a < heads.size(); ++a) {
+    for (std::size_t b = a + 1; b < heads.size(); ++b) {
+      sets.push_back({heads[a], heads[b]});
     }
   }
   return sets;
@@ -157,11 +155,11 @@ struct AblateSubject {
 
 Result<AblateSubject> read_ablate_subject(const AblateFlags& flags,
                                           const LabelledText& text) {
-  auto model =
+  HEADWISE_ASSIGN(
+      auto model,
       HookedInput::read(flags.model, text.labelled() ? WithClassifier::required
-                                                     : WithClassifier::none);
-  HEADWISE_TRY(model);
-  AblateSubject subject{*std::move(model)};
+                                                     : WithClassifier::none));
+  AblateSubject subject{std::move(model)};
   if (subject.model.causal() != nullptr && text.labelled()) {
     return option_error("--data", "has labels",
                         "text alone for a causal model");
@@ -173,19 +171,18 @@ Result<AblateSubject> read_ablate_subject(const AblateFlags& flags,
     }
     subject.targets = *std::move(targets);
   }
-  const auto limit = subject.model.limit(flags.max_tokens);
-  HEADWISE_TRY(limit);
-  subject.max_tokens = limit->tokens;
+  HEADWISE_ASSIGN(const auto limit, subject.model.limit(flags.max_tokens));
+  subject.max_tokens = limit.tokens;
   for (std::size_t n = 0; n < text.texts.size(); ++n) {
-    auto tokens = subject.model.encode(text.texts[n], limit->tokens);
-    HEADWISE_TRY(tokens);
-    if (tokens->ids.empty()) {
+    HEADWISE_ASSIGN(auto tokens,
+                    subject.model.encode(text.texts[n], limit.tokens));
+    if (tokens.ids.empty()) {
       return FileSubject{"", text.file, fmt::format("line {}", text.line_of(n))}
           .bad_data("has no tokens");
     }
-    subject.cut += tokens->cut != 0 ? 1 : 0;
-    subject.tokens.add(subject.model, tokens->ids);
-    subject.ids.push_back(std::move(tokens->ids));
+    subject.cut += tokens.cut != 0 ? 1 : 0;
+    subject.tokens.add(subject.model, tokens.ids);
+    subject.ids.push_back(std::move(tokens.ids));
   }
   return subject;
 }
@@ -254,14 +251,12 @@ Result<AblationReport> measure(const AblateFlags& flags,
                                const AblateSubject& subject,
                                const Executor& executor) {
   const HookedModel& model = subject.model.model();
-  auto sets = sets_of(flags, model);
-  HEADWISE_TRY(sets);
+  HEADWISE_ASSIGN(auto sets, sets_of(flags, model));
   auto measures = measures_on(subject);
-  const auto sort = sorted_by(flags, measures);
-  HEADWISE_TRY(sort);
+  HEADWISE_ASSIGN(const auto sort, sorted_by(flags, measures));
   const auto scores = [&] {
     ProgressBar bar{"ablate", "examples"};
-    return ablate({model, subject.ids, scores_of(subject, model)}, *sets,
+    return ablate({model, subject.ids, scores_of(subject, model)}, sets,
                   {.replacement = *replacement(flags.replace),
                    .progress = bar.progress(),
                    .executor = &executor});
@@ -279,9 +274,9 @@ Result<AblationReport> measure(const AblateFlags& flags,
                         .cut = subject.cut,
                         .unknown = subject.tokens.unknown,
                         .measures = std::move(measures),
-                        .sorted_by = *sort,
+                        .sorted_by = sort,
                         .whole = whole_of(scores->whole),
-                        .rows = rows_of(flags, *std::move(sets), *scores)};
+                        .rows = rows_of(flags, std::move(sets), *scores)};
   sort_rows(report);
   return report;
 }
@@ -294,18 +289,14 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
   if (!flags.heads.empty()) {
     HEADWISE_TRY(parse_head_list("--heads", flags.heads));
   }
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  auto text = read_labelled("--data", flags.data);
-  HEADWISE_TRY(text);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(auto text, read_labelled("--data", flags.data));
   const LabelledText examples =
-      spread_examples(*std::move(text), flags.examples);
-  const auto subject = read_ablate_subject(flags, examples);
-  HEADWISE_TRY(subject);
-  const auto report = measure(flags, *subject, *executor);
-  HEADWISE_TRY(report);
-  warn_of_unknown(flags.model, subject->tokens, streams.err);
-  return print(streams.out, report_text(flags, *report, ablation_table,
+      spread_examples(std::move(text), flags.examples);
+  HEADWISE_ASSIGN(const auto subject, read_ablate_subject(flags, examples));
+  HEADWISE_ASSIGN(const auto report, measure(flags, subject, executor));
+  warn_of_unknown(flags.model, subject.tokens, streams.err);
+  return print(streams.out, report_text(flags, report, ablation_table,
                                         ablation_json, ablation_csv));
 }
 

@@ -72,20 +72,19 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
                                     const HookedInput& model,
                                     std::size_t max_tokens,
                                     PatchedText& shown) {
-  auto bytes = text == "-" ? read_text(option, text) : text;
-  HEADWISE_TRY(bytes);
+  HEADWISE_ASSIGN(auto bytes, text == "-" ? read_text(option, text) : text);
   HEADWISE_TRY(check_utf8(
       FileSubject{std::string(option),
                   text == "-" ? std::string(kStandardInput) : "TEXT"},
-      *bytes));
-  auto tokens = model.encode(*bytes, max_tokens);
+      bytes));
+  auto tokens = model.encode(bytes, max_tokens);
   if (!tokens) {
     return error_of_option(option, tokens.error());
   }
   if (tokens->ids.empty()) {
     return option_error(option, "has no tokens", "at least 1");
   }
-  shown.text = *std::move(bytes);
+  shown.text = std::move(bytes);
   shown.cut = tokens->cut;
   for (const TokenId id : tokens->ids) {
     shown.tokens.emplace_back(model.token(id));
@@ -95,26 +94,24 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
 
 Result<PatchSubject> read_patch_subject(const PatchFlags& flags,
                                         PatchReport& report) {
-  auto model = HookedInput::read(flags.model, WithClassifier::if_there,
-                                 flags.approximate || flags.compare
-                                     ? BertUse::training
-                                     : BertUse::inference);
-  HEADWISE_TRY(model);
-  PatchSubject subject{*std::move(model)};
-  const auto limit = subject.model.limit(flags.max_tokens);
-  HEADWISE_TRY(limit);
-  auto clean = ids_of("--clean", flags.clean, subject.model, limit->tokens,
-                      report.clean);
-  HEADWISE_TRY(clean);
-  auto corrupted = ids_of("--corrupted", flags.corrupted, subject.model,
-                          limit->tokens, report.corrupted);
-  HEADWISE_TRY(corrupted);
-  if (*clean == *corrupted) {
+  HEADWISE_ASSIGN(auto model,
+                  HookedInput::read(flags.model, WithClassifier::if_there,
+                                    flags.approximate || flags.compare
+                                        ? BertUse::training
+                                        : BertUse::inference));
+  PatchSubject subject{std::move(model)};
+  HEADWISE_ASSIGN(const auto limit, subject.model.limit(flags.max_tokens));
+  HEADWISE_ASSIGN(auto clean, ids_of("--clean", flags.clean, subject.model,
+                                     limit.tokens, report.clean));
+  HEADWISE_ASSIGN(auto corrupted,
+                  ids_of("--corrupted", flags.corrupted, subject.model,
+                         limit.tokens, report.corrupted));
+  if (clean == corrupted) {
     return option_error("--corrupted", "has the tokens of --clean",
                         "another text");
   }
-  subject.clean = *std::move(clean);
-  subject.corrupted = *std::move(corrupted);
+  subject.clean = std::move(clean);
+  subject.corrupted = std::move(corrupted);
   return subject;
 }
 
@@ -138,10 +135,9 @@ Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
 Status run_patches(const PatchFlags& flags, const PatchSubject& subject,
                    const Executor& executor, PatchReport& report) {
   report.heads = subject.model.model().heads();
-  auto measure = measure_of(flags, subject.model);
-  HEADWISE_TRY(measure);
+  HEADWISE_ASSIGN(auto measure, measure_of(flags, subject.model));
   const PatchTask task{subject.model.model(), subject.clean, subject.corrupted,
-                       *std::move(measure)};
+                       std::move(measure)};
   report.too_long = !flags.approximate && !flags.heads_only &&
                     subject.clean.size() > kMostPatchedPositions;
   PatchOptions options{.positions = !flags.heads_only && !report.too_long,
@@ -149,14 +145,10 @@ Status run_patches(const PatchFlags& flags, const PatchSubject& subject,
   if (!flags.approximate) {
     ProgressBar bar{"patch", "patches"};
     options.progress = bar.progress();
-    auto exact = patch_heads(task, options);
-    HEADWISE_TRY(exact);
-    report.exact = *std::move(exact);
+    HEADWISE_ASSIGN(report.exact, patch_heads(task, options));
   }
   if (flags.approximate || flags.compare) {
-    auto approximate = approximate_patches(task, options);
-    HEADWISE_TRY(approximate);
-    report.approximate = *std::move(approximate);
+    HEADWISE_ASSIGN(report.approximate, approximate_patches(task, options));
   }
   if (const auto label = report.effects().label) {
     report.label = subject.model.labels()[*label];
@@ -173,12 +165,10 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   FilePlan files = flags.line.files();
   files.printed("patch");
   HEADWISE_TRY(files.check());
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   PatchReport report{.model = flags.model};
-  const auto subject = read_patch_subject(flags, report);
-  HEADWISE_TRY(subject);
-  if (const Status done = run_patches(flags, *subject, *executor, report);
+  HEADWISE_ASSIGN(const auto subject, read_patch_subject(flags, report));
+  if (const Status done = run_patches(flags, subject, executor, report);
       !done) {
     const std::string& argument = done.error().details().argument;
     return argument == "model" || argument == "clean" || argument == "corrupted"

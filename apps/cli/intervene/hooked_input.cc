@@ -20,9 +20,8 @@ Result<HookedInput> HookedInput::read(const std::string& folder,
 
 // With `required` its tokens are the labels.
 Status HookedInput::read_causal(WithClassifier classifier) {
-  auto causal = read_causal_model(folder_);
-  HEADWISE_TRY(causal);
-  causal_ = std::make_unique<CausalModel>(*std::move(causal));
+  HEADWISE_ASSIGN(auto causal, read_causal_model(folder_));
+  causal_ = std::make_unique<CausalModel>(std::move(causal));
   model_ = hooked_causal(*causal_);
   if (classifier != WithClassifier::none) {
     for (std::size_t id = 0; id < causal_->shape().vocab_size; ++id) {
@@ -33,18 +32,15 @@ Status HookedInput::read_causal(WithClassifier classifier) {
 }
 
 Status HookedInput::read_sentences(WithClassifier classifier, BertUse use) {
-  auto encoder = read_model(folder_, {.use = use});
-  HEADWISE_TRY(encoder);
-  sentences_ = std::make_unique<SentenceEncoder>(*std::move(encoder));
+  HEADWISE_ASSIGN(auto encoder, read_model(folder_, {.use = use}));
+  sentences_ = std::make_unique<SentenceEncoder>(std::move(encoder));
   if (classifier == WithClassifier::required) {
-    auto probe = read_probe(folder_, *sentences_);
-    HEADWISE_TRY(probe);
-    probe_ = std::make_unique<LabelProbe>(*std::move(probe));
+    HEADWISE_ASSIGN(auto probe, read_probe(folder_, *sentences_));
+    probe_ = std::make_unique<LabelProbe>(std::move(probe));
   } else if (classifier == WithClassifier::if_there) {
-    auto probe = read_any_probe(folder_, *sentences_);
-    HEADWISE_TRY(probe);
-    if (probe->has_value()) {
-      probe_ = std::make_unique<LabelProbe>(**std::move(probe));
+    HEADWISE_ASSIGN(auto probe, read_any_probe(folder_, *sentences_));
+    if (probe.has_value()) {
+      probe_ = std::make_unique<LabelProbe>(*std::move(probe));
     }
   }
   if (probe_) {
@@ -65,9 +61,9 @@ Result<ModelTokens> HookedInput::encode(std::string_view text,
     return causal_->encode(text, max_tokens);
   }
   const std::array<std::string_view, 1> texts = {text};
-  auto tokens = sentences_->tokenize(texts, {.max_tokens = max_tokens});
-  HEADWISE_TRY(tokens);
-  return ModelTokens{.ids = std::move(tokens->ids[0]), .cut = tokens->cut[0]};
+  HEADWISE_ASSIGN(auto tokens,
+                  sentences_->tokenize(texts, {.max_tokens = max_tokens}));
+  return ModelTokens{.ids = std::move(tokens.ids[0]), .cut = tokens.cut[0]};
 }
 
 std::string_view HookedInput::token(TokenId id) const {

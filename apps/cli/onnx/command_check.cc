@@ -160,16 +160,14 @@ Json json_of(const std::vector<CaseResult>& results, std::size_t failed) {
 }
 
 Outcome run_check(const CheckFlags& flags, const Streams& streams) {
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  const auto names = folders_in(flags.folder);
-  HEADWISE_TRY(names);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(const auto names, folders_in(flags.folder));
   std::vector<CaseResult> results;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     const auto folder = std::filesystem::path(flags.folder) / name;
     std::error_code unknown;
     if (std::filesystem::exists(folder / "model.onnx", unknown)) {
-      results.push_back(check_case(folder, *executor));
+      results.push_back(check_case(folder, executor));
     }
   }
   if (results.empty()) {

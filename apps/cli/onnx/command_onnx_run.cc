@@ -57,9 +57,8 @@ Status write_output(const std::string& path, const Array& array) {
   if (array.dtype != DType::float16 && array.dtype != DType::bfloat16) {
     return write_npy(path, array.view());
   }
-  const auto wide = rounded_to(array, DType::float32);
-  HEADWISE_TRY(wide);
-  return write_npy(path, wide->view());
+  HEADWISE_ASSIGN(const auto wide, rounded_to(array, DType::float32));
+  return write_npy(path, wide.view());
 }
 
 Status write_outputs(const std::string& folder, const OnnxResult& result) {
@@ -90,30 +89,26 @@ Outcome verdict(const OnnxResult& result) {
 }
 
 Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
-  const auto model = OnnxModel::read(flags.model);
-  HEADWISE_TRY(model);
+  HEADWISE_ASSIGN(const auto model, OnnxModel::read(flags.model));
   FilePlan files = flags.line.files();
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < model->outputs().size(); ++i) {
+  for (std::size_t i = 0; i < model.outputs().size(); ++i) {
     names.push_back(output_file(i));
   }
   files.outputs_in("--out", flags.out, names, /*parents=*/true);
   HEADWISE_TRY(files.check());
-  auto data = OnnxData::read(flags.data, *model);
-  HEADWISE_TRY(data);
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  const auto result =
-      run_onnx(*model, *std::move(data), *executor, run_tolerance,
-               memory_limit_of(flags.memory_limit));
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto data, OnnxData::read(flags.data, model));
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(const auto result,
+                  run_onnx(model, std::move(data), executor, run_tolerance,
+                           memory_limit_of(flags.memory_limit)));
   if (!flags.out.empty()) {
-    HEADWISE_TRY(written(write_outputs(flags.out, *result)));
+    HEADWISE_TRY(written(write_outputs(flags.out, result)));
   }
   HEADWISE_TRY(print(streams.out,
-                     flags.json ? json_text(onnx_json(flags.model, *result), 2)
-                                : onnx_text(*result)));
-  return verdict(*result);
+                     flags.json ? json_text(onnx_json(flags.model, result), 2)
+                                : onnx_text(result)));
+  return verdict(result);
 }
 
 void add_onnx_run_options(const Arguments& command, OnnxRunFlags& flags) {

@@ -39,19 +39,17 @@ Result<OnnxResult> run_onnx(const OnnxModel& model, OnnxData data,
                             const Executor& executor,
                             Tolerance (*tolerance)(DType),
                             std::optional<std::size_t> memory_limit) {
-  auto arrays = model.run(data.inputs, &executor, memory_limit);
-  HEADWISE_TRY(arrays);
+  HEADWISE_ASSIGN(auto arrays, model.run(data.inputs, &executor, memory_limit));
   OnnxResult result;
-  for (std::size_t i = 0; i < arrays->size(); ++i) {
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
     OnnxOutput output{.name = model.outputs()[i].name,
-                      .array = std::move((*arrays)[i]),
+                      .array = std::move(arrays[i]),
                       .expected = std::move(data.outputs[i]),
                       .difference = {}};
     if (output.expected) {
-      auto found = difference(output.array, *output.expected,
-                              tolerance(output.array.dtype));
-      HEADWISE_TRY(found);
-      output.difference = *std::move(found);
+      HEADWISE_ASSIGN(output.difference,
+                      difference(output.array, *output.expected,
+                                 tolerance(output.array.dtype)));
     }
     result.outputs.push_back(std::move(output));
   }

@@ -73,13 +73,11 @@ Result<LayerFromFiles> load(const std::string& path, const LayerWanted& wanted,
       .qk_norm = wanted.qk_norm,
       .add_zero_attn = wanted.add_zero_attn};
   if (!wanted.with_embedding) {
-    auto layer = load_attention(path, options);
-    HEADWISE_TRY(layer);
-    return LayerFromFiles{*std::move(layer), std::nullopt};
+    HEADWISE_ASSIGN(auto layer, load_attention(path, options));
+    return LayerFromFiles{std::move(layer), std::nullopt};
   }
-  auto loaded = load_embedded_attention(path, options);
-  HEADWISE_TRY(loaded);
-  return LayerFromFiles{std::move(loaded->layer), std::move(loaded->embedding)};
+  HEADWISE_ASSIGN(auto loaded, load_embedded_attention(path, options));
+  return LayerFromFiles{std::move(loaded.layer), std::move(loaded.embedding)};
 }
 
 }  // namespace

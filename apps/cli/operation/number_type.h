@@ -45,9 +45,8 @@ Result<Tensor<T, Rank>> narrow(Tensor<float, Rank> x) {
   if constexpr (std::is_same_v<T, float>) {
     return x;
   } else {
-    auto to = Tensor<T, Rank>::create_unset(x.extents());
-    HEADWISE_TRY(to);
-    std::ranges::transform(x.elements(), to->data(),
+    HEADWISE_ASSIGN(auto to, Tensor<T, Rank>::create_unset(x.extents()));
+    std::ranges::transform(x.elements(), to.data(),
                            [](float element) { return narrowed<T>(element); });
     return to;
   }
@@ -59,9 +58,8 @@ Result<Tensor<float, Rank>> widen(Tensor<T, Rank> x) {
   if constexpr (std::is_same_v<T, float>) {
     return x;
   } else {
-    auto to = Tensor<float, Rank>::create_unset(x.extents());
-    HEADWISE_TRY(to);
-    std::ranges::transform(x.elements(), to->data(),
+    HEADWISE_ASSIGN(auto to, Tensor<float, Rank>::create_unset(x.extents()));
+    std::ranges::transform(x.elements(), to.data(),
                            [](T element) { return widened(element); });
     return to;
   }

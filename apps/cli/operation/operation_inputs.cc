@@ -36,14 +36,9 @@ Status read_over_scores(const FileOption& file, const std::string& axes_text,
                              : Status(usage_error(message("{}-axes needs {}",
                                                           option, option)));
   }
-  Result<Array> array = read_file_of(option, file.path);
-  HEADWISE_TRY(array);
-  auto named = flatten(option, axes_text, *array);
-  HEADWISE_TRY(named);
-  axes = *std::move(named);
-  auto elements = tensor_of<T, 1>(file, *array);
-  HEADWISE_TRY(elements);
-  place = *std::move(elements);
+  HEADWISE_ASSIGN(auto array, read_file_of(option, file.path));
+  HEADWISE_ASSIGN(axes, flatten(option, axes_text, array));
+  HEADWISE_ASSIGN(place, tensor_of<T, 1>(file, array));
   return ok();
 }
 
@@ -95,25 +90,21 @@ Status OperationInputs::read_key_lengths(bool batched) {
   if (file.path.empty()) {
     return ok();
   }
-  Result<Array> array = read_file_of(file.option, file.path);
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(auto array, read_file_of(file.option, file.path));
   // Unbatched: one length is (B) = (1), several are one a query, (1, Lq).
-  if (!batched && array->shape.size() < 2 &&
-      array->shape != std::vector<std::size_t>{1}) {
-    add_batch_axis(*array);
+  if (!batched && array.shape.size() < 2 &&
+      array.shape != std::vector<std::size_t>{1}) {
+    add_batch_axis(array);
   }
-  if (array->shape.size() == 1) {
-    auto lengths = tensor_of<std::int64_t, 1>(file, *array);
-    HEADWISE_TRY(lengths);
-    key_lengths_ = *std::move(lengths);
+  if (array.shape.size() == 1) {
+    HEADWISE_ASSIGN(key_lengths_, tensor_of<std::int64_t, 1>(file, array));
     return ok();
   }
-  if (array->shape.size() != 2) {
-    return wrong_rank(file.option, *array, "(B) or (B, Lq)");
+  if (array.shape.size() != 2) {
+    return wrong_rank(file.option, array, "(B) or (B, Lq)");
   }
-  auto lengths = tensor_of<std::int64_t, 2>(file, *array);
-  HEADWISE_TRY(lengths);
-  key_lengths_of_queries_ = *std::move(lengths);
+  HEADWISE_ASSIGN(key_lengths_of_queries_,
+                  tensor_of<std::int64_t, 2>(file, array));
   return ok();
 }
 
@@ -122,9 +113,7 @@ Status OperationInputs::read_alibi(std::size_t num_heads) {
     return ok();
   }
   if (flags_.alibi == "auto") {
-    auto slopes = alibi_slopes(num_heads);
-    HEADWISE_TRY(slopes);
-    alibi_ = *std::move(slopes);
+    HEADWISE_ASSIGN(alibi_, alibi_slopes(num_heads));
     return ok();
   }
   if (!flags_.alibi.ends_with(".npy")) {
@@ -186,14 +175,10 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   inputs.flags_ = flags;
   HEADWISE_TRY(check_needs(all_operation_options(inputs.flags_)));
   if (flags.threads != 0) {
-    auto executor = Executor::with_threads(flags.threads);
-    HEADWISE_TRY(executor);
-    inputs.executor_ = *std::move(executor);
+    HEADWISE_ASSIGN(inputs.executor_, Executor::with_threads(flags.threads));
   }
   if (!flags.window.empty()) {
-    const auto window = WindowSides::parse(flags.window);
-    HEADWISE_TRY(window);
-    inputs.window_ = *window;
+    HEADWISE_ASSIGN(inputs.window_, WindowSides::parse(flags.window));
   }
   if (Status s = inputs.read_files(batched, num_heads); !s) {
     return in_option_words(s.error(), flags);
@@ -239,13 +224,13 @@ Status OperationInputs::place_queries(const MaskSizes& sizes,
     return ok();
   }
   // The lengths describe a cache: the queries are its last tokens.
-  auto starts = Tensor<std::int64_t, 1>::create(key_lengths_->extents());
-  HEADWISE_TRY(starts);
-  std::ranges::transform(key_lengths_->elements(), starts->data(),
+  HEADWISE_ASSIGN(auto starts,
+                  Tensor<std::int64_t, 1>::create(key_lengths_->extents()));
+  std::ranges::transform(key_lengths_->elements(), starts.data(),
                          [&](std::int64_t length) {
                            return length - static_cast<std::int64_t>(sizes.Lq);
                          });
-  query_starts_ = *std::move(starts);
+  query_starts_ = std::move(starts);
   query_start_ = QueryStart(*query_starts_);
   return ok();
 }
@@ -267,10 +252,9 @@ Status OperationInputs::take(std::string_view option, DialectMask mask,
                         ErrorCode::unsupported);
   }
   if (bias_) {
-    auto sum =
-        sum_of({.added = std::move(bias_), .axes = bias_axes_}, mask, sizes);
-    HEADWISE_TRY(sum);
-    mask = *std::move(sum);
+    HEADWISE_ASSIGN(
+        mask,
+        sum_of({.added = std::move(bias_), .axes = bias_axes_}, mask, sizes));
   }
   dialect_call_.adds_mask = true;
   bias_ = std::move(mask.added);
@@ -293,9 +277,8 @@ Status OperationInputs::use_dialect(const MaskSizes& sizes,
     if (path.empty()) {
       return ok();
     }
-    const auto array = read_file_of(option, path);
-    HEADWISE_TRY(array);
-    auto mask = read_as(*dialect_, *array, sizes);
+    HEADWISE_ASSIGN(const auto array, read_file_of(option, path));
+    auto mask = read_as(*dialect_, array, sizes);
     if (!mask) {
       return in_option_words(mask.error(), flags_);
     }

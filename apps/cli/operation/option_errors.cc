@@ -78,11 +78,9 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
 namespace {
 
 Result<Array> read_tensor_of(std::string_view option, const std::string& path) {
-  const auto file = open_safetensors(path);
-  HEADWISE_TRY(file);
-  const auto name = name_of_tensor(*file, option, path);
-  HEADWISE_TRY(name);
-  return file->array(*name);
+  HEADWISE_ASSIGN(const auto file, open_safetensors(path));
+  HEADWISE_ASSIGN(const auto name, name_of_tensor(file, option, path));
+  return file.array(name);
 }
 
 }  // namespace

@@ -50,17 +50,14 @@ Status read_tensor(const FileOption& file, std::string_view axes, bool batched,
   if (file.path.empty()) {
     return ok();
   }
-  Result<Array> array = read_file_of(file.option, file.path);
-  HEADWISE_TRY(array);
-  if (!batched && array->shape.size() + 1 == Rank) {
-    add_batch_axis(*array);
+  HEADWISE_ASSIGN(auto array, read_file_of(file.option, file.path));
+  if (!batched && array.shape.size() + 1 == Rank) {
+    add_batch_axis(array);
   }
-  if (array->shape.size() != Rank) {
-    return wrong_rank(file.option, *array, axes);
+  if (array.shape.size() != Rank) {
+    return wrong_rank(file.option, array, axes);
   }
-  auto tensor = tensor_of<T, Rank>(file, *array);
-  HEADWISE_TRY(tensor);
-  place = *std::move(tensor);
+  HEADWISE_ASSIGN(place, tensor_of<T, Rank>(file, array));
   return ok();
 }
 

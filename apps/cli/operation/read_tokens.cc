@@ -8,9 +8,8 @@ namespace headwise::cli {
 
 Result<RaggedTokens> read_tokens(std::string_view option,
                                  const std::string& path) {
-  const auto text = read_text(option, path);
-  HEADWISE_TRY(text);
-  auto tokens = parse_tokens(*text, name_of_text(path));
+  HEADWISE_ASSIGN(const auto text, read_text(option, path));
+  auto tokens = parse_tokens(text, name_of_text(path));
   return tokens ? std::move(tokens) : error_of_option(option, tokens.error());
 }
 

@@ -71,13 +71,12 @@ Result<std::vector<Axis>> axes_of(const std::string& option,
 
 Result<NamedAxes> flatten(const std::string& option, const std::string& text,
                           Array& array) {
-  auto axes = axes_of(option, text, array);
-  HEADWISE_TRY(axes);
+  HEADWISE_ASSIGN(auto axes, axes_of(option, text, array));
   std::size_t count = 1;
   for (const std::size_t extent : array.shape) {
     count *= extent;
   }
-  const NamedAxes named(array.shape, row_major(array.shape), *axes);
+  const NamedAxes named(array.shape, row_major(array.shape), axes);
   array.shape = {count};
   return named;
 }

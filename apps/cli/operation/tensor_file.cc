@@ -11,11 +11,9 @@ namespace {
 
 Result<SafetensorsTensor> map_tensor(std::string_view option,
                                      const std::string& path) {
-  const auto file = open_safetensors(path, FileAccess::mapped);
-  HEADWISE_TRY(file);
-  const auto name = name_of_tensor(*file, option, path);
-  HEADWISE_TRY(name);
-  return file->tensor(*name);
+  HEADWISE_ASSIGN(const auto file, open_safetensors(path, FileAccess::mapped));
+  HEADWISE_ASSIGN(const auto name, name_of_tensor(file, option, path));
+  return file.tensor(name);
 }
 
 }  // namespace

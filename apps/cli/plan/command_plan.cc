@@ -60,20 +60,18 @@ Result<KeyBand> key_band(const PlanFlags& flags) {
   if (flags.window.empty()) {
     return band_of(std::nullopt, flags.causal);
   }
-  const auto window = WindowSides::parse(flags.window);
-  HEADWISE_TRY(window);
-  return band_of(*window, flags.causal);
+  HEADWISE_ASSIGN(const auto window, WindowSides::parse(flags.window));
+  return band_of(window, flags.causal);
 }
 
 Result<ShardRequest> request_of(const PlanFlags& flags) {
   HEADWISE_TRY(check(flags));
-  const auto band = key_band(flags);
-  HEADWISE_TRY(band);
+  HEADWISE_ASSIGN(const auto band, key_band(flags));
   ShardRequest request = {.ranks = flags.ranks,
                           .parallel = parallel_of(flags.parallel),
                           .heads = flags.heads,
                           .kv_heads = flags.kv_heads.value_or(flags.heads),
-                          .band = *band,
+                          .band = band,
                           .pieces_per_rank = flags.pieces_per_rank.value_or(0)};
   request.sequences.assign(flags.batch, {flags.length, flags.length});
   return request;
@@ -109,9 +107,7 @@ Error in_option_words(const Error& error) {
 Result<PlanReport> plan(const PlanFlags& flags) {
   PlanReport report = {
       .flags = flags, .request = {}, .plan = {}, .forecasts = {}};
-  auto request = request_of(flags);
-  HEADWISE_TRY(request);
-  report.request = std::move(*request);
+  HEADWISE_ASSIGN(report.request, request_of(flags));
   auto plan = plan_shards(report.request);
   if (!plan) {
     return in_option_words(plan.error());
@@ -136,10 +132,8 @@ Result<PlanReport> plan(const PlanFlags& flags) {
 }
 
 Outcome run_plan(const PlanFlags& flags, const Streams& streams) {
-  const auto report = plan(flags);
-  HEADWISE_TRY(report);
-  return print(streams.out,
-               flags.json ? plan_json(*report) : plan_text(*report));
+  HEADWISE_ASSIGN(const auto report, plan(flags));
+  return print(streams.out, flags.json ? plan_json(report) : plan_text(report));
 }
 
 void add_call_options(const Arguments& call, PlanFlags& flags) {

@@ -70,8 +70,7 @@ struct ImportanceFlags {
 };
 
 Result<LabelledText> read_data(const ImportanceFlags& flags) {
-  auto text = read_labelled("--data", flags.data);
-  HEADWISE_TRY(text);
+  HEADWISE_ASSIGN(auto text, read_labelled("--data", flags.data));
   HEADWISE_TRY(check_bert_folder(flags.model));
   return text;
 }
@@ -183,18 +182,16 @@ Outcome check_job(const ImportanceFlags& flags, std::size_t ranks) {
 }
 
 Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
-  const auto joined = join_job(longest_wait(flags.deadline));
-  HEADWISE_TRY(joined);
-  Communicator& group = **joined;
+  HEADWISE_ASSIGN(const auto joined, join_job(longest_wait(flags.deadline)));
+  Communicator& group = *joined;
   HEADWISE_TRY(agreed(group, check_job(flags, group.ranks())));
   FilePlan files = flags.line.files();
   files.journal("--out", Journal::path_of(flags.out));
   HEADWISE_TRY(agreed(group, files.check()));
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   const auto text = work_visibly(&group, [&] { return read_data(flags); });
   HEADWISE_TRY(agreed(group, text));
-  auto run = start(flags, *text, *executor, group);
+  auto run = start(flags, *text, executor, group);
   if (!run && run.error().details().file == text->file) {
     return error_of_option("--data", run.error());
   }

@@ -65,14 +65,13 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
   if (flags.max_drop.empty()) {
     return count_to_remove(flags, order.size());
   }
-  const auto drop = largest_drop(flags);
-  HEADWISE_TRY(drop);
+  HEADWISE_ASSIGN(const auto drop, largest_drop(flags));
   PrunedAccuracy accuracy = job.accuracy();
   HEADWISE_TRY(accuracy.keep_in(job.journal(flags.out)));
   ProgressBar bar{"prune", "heads"};
   const Progress progress = bar.progress();
   auto found = most_heads_within(
-      *drop, order, accuracy, [&](std::size_t count, double measured) {
+      drop, order, accuracy, [&](std::size_t count, double measured) {
         if (progress) {
           bar.set_note(say("accuracy={:.3f}", measured));
           progress(count, order.size());
@@ -94,9 +93,8 @@ Status correct(const PruneJob& job, BertEncoder& pruned) {
 
 Result<SentenceClassifier> pruned_model(const PruneJob& job,
                                         std::size_t count) {
-  auto model = read_classifier(job.flags().model);
-  HEADWISE_TRY(model);
-  BertEncoder& encoder = model->encoder.encoder();
+  HEADWISE_ASSIGN(auto model, read_classifier(job.flags().model));
+  BertEncoder& encoder = model.encoder.encoder();
   const auto heads = std::span(job.scores().importance.order).first(count);
   if (Status s = remove_heads(encoder, heads, job.constant()); !s) {
     return job.flags().heads.empty() ? s.error()
@@ -117,11 +115,9 @@ Result<double> mean_cosine_of(const PruneJob& job,
     ProgressBar bar{label, "texts"};
     return encoder.encode(job.text()->texts, job.text_options(bar.progress()));
   };
-  const auto before = encode(job.model().encoder, "before");
-  HEADWISE_TRY(before);
-  const auto after = encode(pruned, "after");
-  HEADWISE_TRY(after);
-  return mean_cosine(before->embeddings.view(), after->embeddings.view());
+  HEADWISE_ASSIGN(const auto before, encode(job.model().encoder, "before"));
+  HEADWISE_ASSIGN(const auto after, encode(pruned, "after"));
+  return mean_cosine(before.embeddings.view(), after.embeddings.view());
 }
 
 Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
@@ -131,9 +127,7 @@ Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
     return ok();
   }
   if (report.why_no_accuracy) {
-    const auto cosine = mean_cosine_of(job, pruned.encoder);
-    HEADWISE_TRY(cosine);
-    report.cosine = *cosine;
+    HEADWISE_ASSIGN(report.cosine, mean_cosine_of(job, pruned.encoder));
     return ok();
   }
   const LabelProbe& probe = *job.model().probe;
@@ -142,12 +136,10 @@ Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
     return answers_of(encoder, probe, *job.text(),
                       job.text_options(bar.progress()));
   };
-  auto before = answers(job.model().encoder, "before");
-  HEADWISE_TRY(before);
-  auto after = answers(pruned.encoder, "after");
-  HEADWISE_TRY(after);
-  report.before = *std::move(before);
-  report.after = *std::move(after);
+  HEADWISE_ASSIGN(auto before, answers(job.model().encoder, "before"));
+  HEADWISE_ASSIGN(auto after, answers(pruned.encoder, "after"));
+  report.before = std::move(before);
+  report.after = std::move(after);
   return ok();
 }
 
@@ -162,12 +154,11 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
                      .corrected = job.flags().correct,
                      .full_size = job.flags().full_size()};
   const ModelSettings& settings = job.model().encoder.settings();
-  const auto bytes_before = params_bytes(settings.transformer_folder);
-  HEADWISE_TRY(bytes_before);
-  const auto bytes_after = params_bytes(job.flags().out);
-  HEADWISE_TRY(bytes_after);
-  report.sizes = {job.scores().importance.order.size(), 0, *bytes_before,
-                  *bytes_after};
+  HEADWISE_ASSIGN(const auto bytes_before,
+                  params_bytes(settings.transformer_folder));
+  HEADWISE_ASSIGN(const auto bytes_after, params_bytes(job.flags().out));
+  report.sizes = {job.scores().importance.order.size(), 0, bytes_before,
+                  bytes_after};
   for (std::size_t n = 0; n < after.layers().size(); ++n) {
     report.kept.push_back(heads_of(pruned, n));
     report.sizes.heads_after += report.kept.back();
@@ -177,10 +168,8 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
       std::min({kMostTokens, settings.max_tokens,
                 job.text_options().max_tokens.value_or(kMostTokens)});
   ProgressBar bar{"timing", "rounds"};
-  auto times =
-      measure_times(before, after, tokens, job.executor(), bar.progress());
-  HEADWISE_TRY(times);
-  report.times = *times;
+  HEADWISE_ASSIGN(report.times, measure_times(before, after, tokens,
+                                              job.executor(), bar.progress()));
   return report;
 }
 
@@ -219,13 +208,12 @@ Outcome check_files(const PruneFlags& flags, const FilePlan& files) {
 
 Outcome run_curve(const PruneJob& job, const FilePlan& files,
                   const Streams& streams) {
-  const auto curve = measure_curve(job);
-  HEADWISE_TRY(curve);
+  HEADWISE_ASSIGN(const auto curve, measure_curve(job));
   HEADWISE_TRY(write_picture(
-      job.flags().curve, [&](double) { return curve_picture(job, *curve); }));
+      job.flags().curve, [&](double) { return curve_picture(job, curve); }));
   return job.flags().json
-             ? print(streams.out, curve_json(job, *curve))
-             : files.print_summary(streams, curve_text(job, *curve));
+             ? print(streams.out, curve_json(job, curve))
+             : files.print_summary(streams, curve_text(job, curve));
 }
 
 Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
@@ -234,26 +222,21 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   }
   const FilePlan files = prune_files(flags);
   HEADWISE_TRY(check_files(flags, files));
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   if (is_causal_model(flags.model)) {
-    return prune_causal(flags, *executor, streams);
+    return prune_causal(flags, executor, streams);
   }
-  const auto job = PruneJob::create(flags, *executor);
-  HEADWISE_TRY(job);
+  HEADWISE_ASSIGN(const auto job, PruneJob::create(flags, executor));
   if (!flags.curve.empty()) {
-    return run_curve(*job, files, streams);
+    return run_curve(job, files, streams);
   }
-  const auto count = heads_to_remove(*job);
-  HEADWISE_TRY(count);
-  const auto pruned = pruned_model(*job, *count);
-  HEADWISE_TRY(pruned);
+  HEADWISE_ASSIGN(const auto count, heads_to_remove(job));
+  HEADWISE_ASSIGN(const auto pruned, pruned_model(job, count));
   HEADWISE_TRY(written(write_pruned(
-      flags.model, flags.out, pruned->encoder.encoder(),
+      flags.model, flags.out, pruned.encoder.encoder(),
       {.full_size = flags.full_size(), .keep_other_files = flags.force})));
-  const auto report = report_of_folder(*job, *pruned);
-  HEADWISE_TRY(report);
-  return print(streams.out, flags.json ? json_of(*report) : text_of(*report));
+  HEADWISE_ASSIGN(const auto report, report_of_folder(job, pruned));
+  return print(streams.out, flags.json ? json_of(report) : text_of(report));
 }
 
 void add_amounts(const Arguments& amounts, PruneFlags& flags) {

@@ -42,11 +42,10 @@ Result<RaggedTokens> texts_of(const PruneFlags& flags, const CausalModel& model,
   if (flags.data.empty()) {
     return texts;
   }
-  const auto lines = read_labelled("--data", flags.data);
-  HEADWISE_TRY(lines);
+  HEADWISE_ASSIGN(const auto lines, read_labelled("--data", flags.data));
   const std::size_t most =
       flags.max_tokens != 0 ? flags.max_tokens : model.shape().max_tokens;
-  for (const std::string_view line : lines->texts) {
+  for (const std::string_view line : lines.texts) {
     auto tokens = model.encode(line, std::min(most, model.shape().max_tokens));
     if (!tokens) {
       return error_of_option("--data", tokens.error());
@@ -74,12 +73,12 @@ struct MeasuredModel {
 Result<MeasuredModel> measured(const CausalModel& model,
                                const RaggedTokens& texts,
                                const Executor& executor) {
-  const auto scores = next_token_scores(model, texts, {.executor = &executor});
-  HEADWISE_TRY(scores);
+  HEADWISE_ASSIGN(const auto scores,
+                  next_token_scores(model, texts, {.executor = &executor}));
   const auto counts = heads_per_layer(model);
   return MeasuredModel{
       std::accumulate(counts.begin(), counts.end(), std::size_t{0}),
-      accuracy_on_repeats(*scores)};
+      accuracy_on_repeats(scores)};
 }
 
 }  // namespace
@@ -87,42 +86,37 @@ Result<MeasuredModel> measured(const CausalModel& model,
 Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
                      const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
-  const auto heads = parse_head_list("--heads", flags.heads);
-  HEADWISE_TRY(heads);
-  auto model = read_causal_model(flags.model);
-  HEADWISE_TRY(model);
-  HEADWISE_TRY(check_heads("--heads", *heads, heads_left(*model)));
-  const auto texts = texts_of(flags, *model, streams.err);
-  HEADWISE_TRY(texts);
-  const auto before = measured(*model, *texts, executor);
-  HEADWISE_TRY(before);
+  HEADWISE_ASSIGN(const auto heads, parse_head_list("--heads", flags.heads));
+  HEADWISE_ASSIGN(auto model, read_causal_model(flags.model));
+  HEADWISE_TRY(check_heads("--heads", heads, heads_left(model)));
+  HEADWISE_ASSIGN(const auto texts, texts_of(flags, model, streams.err));
+  HEADWISE_ASSIGN(const auto before, measured(model, texts, executor));
   const ConstantPart constant =
       flags.drop_constant ? ConstantPart::dropped : ConstantPart::into_bias;
-  if (Status s = remove_heads(*model, *heads, constant); !s) {
+  if (Status s = remove_heads(model, heads, constant); !s) {
     return error_of_option("--heads", s.error());
   }
-  const auto after = measured(*model, *texts, executor);
-  HEADWISE_TRY(after);
-  HEADWISE_TRY(written(model->write(flags.out)));
-  const auto kept = heads_per_layer(*model);
+  HEADWISE_ASSIGN(const auto after, measured(model, texts, executor));
+  HEADWISE_TRY(written(model.write(flags.out)));
+  const auto kept = heads_per_layer(model);
   if (flags.json) {
     return print(streams.out,
                  json_text(Json{{"out", flags.out},
-                                {"heads_before", before->heads},
-                                {"heads_after", after->heads},
+                                {"heads_before", before.heads},
+                                {"heads_after", after.heads},
                                 {"heads_per_layer", kept},
-                                {"texts", texts->size()},
-                                {"accuracy_before", before->accuracy},
-                                {"accuracy_after", after->accuracy}}));
+                                {"texts", texts.size()},
+                                {"accuracy_before", before.accuracy},
+                                {"accuracy_after", after.accuracy}}));
   }
   const std::string accuracy =
-      texts->empty()
+      texts.empty()
           ? ""
           : say("accuracy on repeated words  {:.3f} before, {:.3f} after\n",
-                before->accuracy, after->accuracy);
+                before.accuracy, after.accuracy);
   return print(streams.out,
                say("{}: {} of {} heads kept; per layer {}\n", shown(flags.out),
-                   after->heads, before->heads, fmt::join(kept, " ")) +
+                   after.heads, before.heads, fmt::join(kept, " ")) +
                    accuracy);
 }
 

@@ -20,9 +20,9 @@ namespace {
 Result<ImportanceFile> read_scores(const PruneFlags& flags,
                                    const SentenceClassifier& model) {
   constexpr std::size_t kMostBytes = std::size_t{1} << 22;
-  const auto text = read_text("--scores", flags.scores, kMostBytes);
-  HEADWISE_TRY(text);
-  auto scores = parse_importance(*text, flags.scores);
+  HEADWISE_ASSIGN(const auto text,
+                  read_text("--scores", flags.scores, kMostBytes));
+  auto scores = parse_importance(text, flags.scores);
   if (!scores) {
     return error_of_option("--scores", scores.error());
   }
@@ -35,17 +35,16 @@ Result<ImportanceFile> read_scores(const PruneFlags& flags,
 // The order of --heads: those first, then the others.
 Result<ImportanceFile> chosen_heads(const PruneFlags& flags,
                                     const BertEncoder& encoder) {
-  const auto chosen = parse_head_list("--heads", flags.heads);
-  HEADWISE_TRY(chosen);
+  HEADWISE_ASSIGN(const auto chosen, parse_head_list("--heads", flags.heads));
   const HeadsLeft left = heads_left(encoder.config());
-  HEADWISE_TRY(check_heads("--heads", *chosen, left));
+  HEADWISE_TRY(check_heads("--heads", chosen, left));
   ImportanceFile file;
   file.method = "--heads";
   auto& order = file.importance.order;
-  order = *chosen;
+  order = chosen;
   for (std::size_t n = 0; n < left.size(); ++n) {
     for (const std::size_t head : left[n]) {
-      if (std::ranges::find(*chosen, HeadId{n, head}) == chosen->end()) {
+      if (std::ranges::find(chosen, HeadId{n, head}) == chosen.end()) {
         order.push_back({n, head});
       }
     }
@@ -92,21 +91,17 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   HEADWISE_TRY(check_prune_options(flags));
   std::optional<LabelledText> text;
   if (!flags.data.empty()) {
-    auto read = read_labelled("--data", flags.data);
-    HEADWISE_TRY(read);
-    text = *std::move(read);
+    HEADWISE_ASSIGN(text, read_labelled("--data", flags.data));
   }
-  auto model = read_classifier(flags.model);
-  HEADWISE_TRY(model);
-  auto scores = flags.heads.empty()
-                    ? read_scores(flags, *model)
-                    : chosen_heads(flags, model->encoder.encoder());
-  HEADWISE_TRY(scores);
-  auto digest = digest_of_model(flags.model, model->encoder);
-  HEADWISE_TRY(digest);
-  PruneJob job(flags, executor, *std::move(model), *std::move(scores),
+  HEADWISE_ASSIGN(auto model, read_classifier(flags.model));
+  HEADWISE_ASSIGN(auto scores,
+                  flags.heads.empty()
+                      ? read_scores(flags, model)
+                      : chosen_heads(flags, model.encoder.encoder()));
+  HEADWISE_ASSIGN(auto digest, digest_of_model(flags.model, model.encoder));
+  PruneJob job(flags, executor, std::move(model), std::move(scores),
                std::move(text));
-  job.digest_ = *std::move(digest);
+  job.digest_ = std::move(digest);
   const std::optional<Error> why_not = job.why_no_accuracy();
   if (why_not && (!flags.curve.empty() || !flags.max_drop.empty())) {
     return usage_error(message("{} needs an accuracy, but {}",

@@ -75,13 +75,11 @@ Result<MeasuredTimes> times_of(const BertEncoder& encoder,
     measured.offsets.push_back(static_cast<std::int64_t>(rows));
   }
   const std::size_t E = encoder.config().hidden_size;
-  auto x = Tensor<float, 3>::create({1, rows, E});
-  auto y = Tensor<float, 3>::create({1, rows, E});
-  HEADWISE_TRY(x);
-  HEADWISE_TRY(y);
-  RandomStream(Seed{1}, 1).fill_normal(x->elements());
-  measured.x = *std::move(x);
-  measured.y = *std::move(y);
+  HEADWISE_ASSIGN(auto x, Tensor<float, 3>::create({1, rows, E}));
+  HEADWISE_ASSIGN(auto y, Tensor<float, 3>::create({1, rows, E}));
+  RandomStream(Seed{1}, 1).fill_normal(x.elements());
+  measured.x = std::move(x);
+  measured.y = std::move(y);
   return measured;
 }
 
@@ -92,10 +90,8 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
                                   const Executor& executor,
                                   const Progress& progress) {
   const RaggedTokens ids = tokens_of(before.config(), tokens);
-  auto whole = times_of(before, ids, executor);
-  auto pruned = times_of(after, ids, executor);
-  HEADWISE_TRY(whole);
-  HEADWISE_TRY(pruned);
+  HEADWISE_ASSIGN(auto whole, times_of(before, ids, executor));
+  HEADWISE_ASSIGN(auto pruned, times_of(after, ids, executor));
   const auto show = [&](std::size_t done) {
     if (progress) {
       progress(done, kRounds + 1);
@@ -107,11 +103,10 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
     if (round == 1) {
       times = {};  // the first one takes its memory
     }
-    for (const Status& s :
-         {timed(times[0], [&] { return whole->attention(); }),
-          timed(times[1], [&] { return pruned->attention(); }),
-          timed(times[2], [&] { return whole->model(); }),
-          timed(times[3], [&] { return pruned->model(); })}) {
+    for (const Status& s : {timed(times[0], [&] { return whole.attention(); }),
+                            timed(times[1], [&] { return pruned.attention(); }),
+                            timed(times[2], [&] { return whole.model(); }),
+                            timed(times[3], [&] { return pruned.model(); })}) {
       HEADWISE_TRY(s);
     }
     show(round + 1);

@@ -41,12 +41,10 @@ Result<ChunkOutputs> make_outputs(const AttentionShape& shape,
 Status append_past(const CachedTensors& views, const AttentionShape& shape,
                    CachedSequences& cached) {
   const std::vector<Rows> past = past_of(shape);
-  const auto key = gather(views.key, past);
-  HEADWISE_TRY(key);
-  const auto value = gather(views.value, past);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(const auto key, gather(views.key, past));
+  HEADWISE_ASSIGN(const auto value, gather(views.value, past));
   const std::vector<std::int64_t> offsets = offsets_of(past);
-  return cached.cache.append(cached.ids, *key, *value, offsets);
+  return cached.cache.append(cached.ids, key, value, offsets);
 }
 
 Result<ChunkOutputs> attend_to_chunk(const CachedTensors& views,
@@ -56,24 +54,21 @@ Result<ChunkOutputs> attend_to_chunk(const CachedTensors& views,
                                      const OperationOptions& operation_options,
                                      CachedSequences& cached) {
   const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
-  const auto plan = DecodePlan::create(cached.cache, shape.Hq,
-                                       static_cast<std::size_t>(offsets.back()),
-                                       options, operation_options);
-  HEADWISE_TRY(plan);
-  auto workspace = Workspace::create(plan->workspace_bytes());
-  HEADWISE_TRY(workspace);
-  const auto in = operands_of(gather(views.query, chunk.queries),
-                              gather(views.key, chunk.keys),
-                              gather(views.value, chunk.keys));
-  HEADWISE_TRY(in);
-  auto outputs = make_outputs(shape, options, chunk);
-  HEADWISE_TRY(outputs);
-  HEADWISE_TRY(plan->run(cached.ids, in->query, in->key, in->value,
-                         {.output = outputs->output,
-                          .attn_weights = outputs->attn_weights,
-                          .lse = outputs->lse,
-                          .scores = outputs->scores},
-                         *workspace, offsets));
+  HEADWISE_ASSIGN(const auto plan,
+                  DecodePlan::create(cached.cache, shape.Hq,
+                                     static_cast<std::size_t>(offsets.back()),
+                                     options, operation_options));
+  HEADWISE_ASSIGN(auto workspace, Workspace::create(plan.workspace_bytes()));
+  HEADWISE_ASSIGN(const auto in, operands_of(gather(views.query, chunk.queries),
+                                             gather(views.key, chunk.keys),
+                                             gather(views.value, chunk.keys)));
+  HEADWISE_ASSIGN(auto outputs, make_outputs(shape, options, chunk));
+  HEADWISE_TRY(plan.run(cached.ids, in.query, in.key, in.value,
+                        {.output = outputs.output,
+                         .attn_weights = outputs.attn_weights,
+                         .lse = outputs.lse,
+                         .scores = outputs.scores},
+                        workspace, offsets));
   return outputs;
 }
 
@@ -109,23 +104,20 @@ Result<RunResult> attend_through_cache(
     const OperationOptions& operation_options, const AttentionShape& shape) {
   const bool heads_first = flags.heads_first();
   const CachedTensors views(in, heads_first);
-  const auto run = CachedRun::create(flags, inputs, options, shape);
-  HEADWISE_TRY(run);
-  auto cached = CachedSequences::create(flags.cache, shape);
-  HEADWISE_TRY(cached);
-  auto result = empty_result(flags, in, options, shape);
-  HEADWISE_TRY(result);
-  HEADWISE_TRY(append_past(views, shape, *cached));
+  HEADWISE_ASSIGN(const auto run,
+                  CachedRun::create(flags, inputs, options, shape));
+  HEADWISE_ASSIGN(auto cached, CachedSequences::create(flags.cache, shape));
+  HEADWISE_ASSIGN(auto result, empty_result(flags, in, options, shape));
+  HEADWISE_TRY(append_past(views, shape, cached));
   const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
     return attend_to_chunk(views, shape, chunk, part, operation_options,
-                           *cached);
+                           cached);
   };
-  HEADWISE_TRY(
-      run->run(attend, *result,
-               as_extents(result->output_by_heads.view(), heads_first)));
-  round_to(flags.dtype, result->output_by_heads.elements());
+  HEADWISE_TRY(run.run(attend, result,
+                       as_extents(result.output_by_heads.view(), heads_first)));
+  round_to(flags.dtype, result.output_by_heads.elements());
   if (!flags.present_dir.empty()) {
-    HEADWISE_TRY(read_present(shape, heads_first, *cached, *result));
+    HEADWISE_TRY(read_present(shape, heads_first, cached, result));
   }
   return result;
 }

@@ -21,11 +21,11 @@ template <class T>
 Result<Tensor<T, 3>> gather_tokens(const Tensor<float, 3>& from,
                                    const std::vector<Rows>& rows) {
   const auto [B, L, E] = from.extents();
-  auto gathered =
-      gather(TensorView<const float, 4>(from.data(), {B, L, 1, E}), rows);
-  HEADWISE_TRY(gathered);
-  const std::size_t count = gathered->extent(1);
-  return narrow<T>(std::move(*gathered).with_extents(Extents<3>{1, count, E}));
+  HEADWISE_ASSIGN(
+      auto gathered,
+      gather(TensorView<const float, 4>(from.data(), {B, L, 1, E}), rows));
+  const std::size_t count = gathered.extent(1);
+  return narrow<T>(std::move(gathered).with_extents(Extents<3>{1, count, E}));
 }
 
 template <class T>
@@ -33,25 +33,24 @@ Result<ChunkOutputs> run_chunk(const MultiHeadAttention& layer,
                                const Operands<float, 3>& in, const Chunk& chunk,
                                AttentionOptions options,
                                CachedSequences& cached) {
-  const auto tokens = operands_of(gather_tokens<T>(in.query, chunk.queries),
-                                  gather_tokens<T>(in.key, chunk.keys),
-                                  gather_tokens<T>(in.value, chunk.keys));
-  HEADWISE_TRY(tokens);
+  HEADWISE_ASSIGN(const auto tokens,
+                  operands_of(gather_tokens<T>(in.query, chunk.queries),
+                              gather_tokens<T>(in.key, chunk.keys),
+                              gather_tokens<T>(in.value, chunk.keys)));
   const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
   options.offsets = offsets;
   LayerOptions layer_options;
   layer_options.cache = &cached.cache;
   layer_options.sequences = cached.ids;
-  auto result = layer.forward(tokens->query, tokens->key, tokens->value,
-                              options, layer_options);
-  HEADWISE_TRY(result);
-  auto output = widen<T>(std::move(result->output));
-  HEADWISE_TRY(output);
-  const auto [one, rows, E] = output->extents();
+  HEADWISE_ASSIGN(auto result,
+                  layer.forward(tokens.query, tokens.key, tokens.value, options,
+                                layer_options));
+  HEADWISE_ASSIGN(auto output, widen<T>(std::move(result.output)));
+  const auto [one, rows, E] = output.extents();
   return ChunkOutputs{
-      std::move(*output).with_extents(Extents<4>{one, rows, 1, E}),
-      std::move(result->attn_weights), std::move(result->lse),
-      std::move(result->scores)};
+      std::move(output).with_extents(Extents<4>{one, rows, 1, E}),
+      std::move(result.attn_weights), std::move(result.lse),
+      std::move(result.scores)};
 }
 
 Status check_same_tokens(const AttentionShape& shape) {
@@ -71,11 +70,12 @@ Result<CachedRun> checked_run(const RunFlags& flags,
                               const OperationInputs& inputs,
                               const AttentionOptions& options,
                               const AttentionShape& tensors) {
-  const auto spec = AttentionSpec::create(
-      tensors, options, {.kv_groups = tensors.kv_groups}, "run");
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_same_tokens(spec->shape));
-  return CachedRun::create(flags, inputs, options, spec->shape);
+  HEADWISE_ASSIGN(
+      const auto spec,
+      AttentionSpec::create(tensors, options, {.kv_groups = tensors.kv_groups},
+                            "run"));
+  HEADWISE_TRY(check_same_tokens(spec.shape));
+  return CachedRun::create(flags, inputs, options, spec.shape);
 }
 
 Result<RunResult> run_chunks(const CachedRun& run,
@@ -84,16 +84,14 @@ Result<RunResult> run_chunks(const CachedRun& run,
                              const AttentionOptions& options,
                              const CachedRun::Attend& attend) {
   const AttentionShape& shape = run.shape();
-  auto result = cached_result(options, shape);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, cached_result(options, shape));
   const auto [B, L, E] = in.query.extents();
   const std::size_t size =
       config.out_proj ? config.embed_dim : shape.Hq * shape.Dv;
-  auto output = Tensor<float, 3>::create({B, L, size});
-  HEADWISE_TRY(output);
-  HEADWISE_TRY(run.run(attend, *result,
-                       TensorView<float, 4>(output->data(), {B, L, 1, size})));
-  result->output = *std::move(output);
+  HEADWISE_ASSIGN(auto output, Tensor<float, 3>::create({B, L, size}));
+  HEADWISE_TRY(run.run(attend, result,
+                       TensorView<float, 4>(output.data(), {B, L, 1, size})));
+  result.output = std::move(output);
   return result;
 }
 
@@ -101,18 +99,18 @@ Result<ChunkOutputs> run_chunk_together(
     Communicator& group, const RunFlags& flags, const MultiHeadAttention& layer,
     const Operands<float, 3>& in, const Chunk& chunk, AttentionOptions options,
     SharedSequences& shared) {
-  auto tokens = operands_of(gather_tokens<float>(in.query, chunk.queries),
-                            gather_tokens<float>(in.key, chunk.keys),
-                            gather_tokens<float>(in.value, chunk.keys));
-  HEADWISE_TRY(tokens);
-  for (auto* tensor : {&tokens->query, &tokens->key, &tokens->value}) {
+  HEADWISE_ASSIGN(auto tokens,
+                  operands_of(gather_tokens<float>(in.query, chunk.queries),
+                              gather_tokens<float>(in.key, chunk.keys),
+                              gather_tokens<float>(in.value, chunk.keys)));
+  for (auto* tensor : {&tokens.query, &tokens.key, &tokens.value}) {
     round_to(flags.dtype, tensor->elements());
   }
   const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
   options.offsets = offsets;
   auto output =
       context_layer_step(group, layer, shared.cache, shared.ids,
-                         {tokens->query, tokens->key, tokens->value}, options);
+                         {tokens.query, tokens.key, tokens.value}, options);
   HEADWISE_TRY(of_all_ranks(output));
   round_to(flags.dtype, output->elements());
   const auto [one, rows, E] = output->extents();
@@ -128,15 +126,14 @@ Result<RunResult> layer_through_cache(const RunFlags& flags,
                                       const OperationInputs& inputs,
                                       const AttentionOptions& options,
                                       const AttentionShape& tensors) {
-  const auto run = checked_run(flags, inputs, options, tensors);
-  HEADWISE_TRY(run);
-  auto cached = CachedSequences::create(flags.cache, run->shape());
-  HEADWISE_TRY(cached);
-  return run_chunks(*run, layer.config(), in, options,
+  HEADWISE_ASSIGN(const auto run, checked_run(flags, inputs, options, tensors));
+  HEADWISE_ASSIGN(auto cached,
+                  CachedSequences::create(flags.cache, run.shape()));
+  return run_chunks(run, layer.config(), in, options,
                     [&](const Chunk& chunk, const AttentionOptions& part) {
                       return with_dtype(flags.dtype, [&](auto number) {
                         return run_chunk<decltype(number)>(layer, in, chunk,
-                                                           part, *cached);
+                                                           part, cached);
                       });
                     });
 }
@@ -147,12 +144,12 @@ Result<RunResult> layer_through_cache_together(
     const AttentionOptions& options, const AttentionShape& tensors) {
   const auto run = checked_run(flags, inputs, options, tensors);
   HEADWISE_TRY(agreed(group, run));
-  auto shared = SharedSequences::create(group, flags.cache, run->shape());
-  HEADWISE_TRY(shared);
+  HEADWISE_ASSIGN(auto shared,
+                  SharedSequences::create(group, flags.cache, run->shape()));
   return run_chunks(*run, layer.config(), in, options,
                     [&](const Chunk& chunk, const AttentionOptions& part) {
                       return run_chunk_together(group, flags, layer, in, chunk,
-                                                part, *shared);
+                                                part, shared);
                     });
 }
 

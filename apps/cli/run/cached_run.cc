@@ -101,13 +101,11 @@ Result<CachedSequences> CachedSequences::create(const CacheFlags& flags,
     return Error::no_memory_for(~std::uint64_t{0});
   }
   options.max_tokens = std::max<std::size_t>(*tokens, 1);
-  auto cache = KvCache::create(options);
-  HEADWISE_TRY(cache);
-  CachedSequences made{*std::move(cache)};
+  HEADWISE_ASSIGN(auto cache, KvCache::create(options));
+  CachedSequences made{std::move(cache)};
   for (std::size_t b = 0; b < shape.B; ++b) {
-    const auto id = made.cache.add();
-    HEADWISE_TRY(id);
-    made.ids.push_back(*id);
+    HEADWISE_ASSIGN(const auto id, made.cache.add());
+    made.ids.push_back(id);
   }
   return made;
 }
@@ -130,9 +128,8 @@ Status CachedRun::run(const Attend& attend, RunResult& result,
     AttentionOptions options = inputs_.options(part);
     options.attn_weights = options_.attn_weights;
     options.scores = options_.scores;
-    const auto outputs = attend(chunk, options);
-    HEADWISE_TRY(outputs);
-    outputs->copy_to(result, output, chunk);
+    HEADWISE_ASSIGN(const auto outputs, attend(chunk, options));
+    outputs.copy_to(result, output, chunk);
     first += chunk.longest;
   }
   return ok();
@@ -145,22 +142,19 @@ Result<RunResult> cached_result(const AttentionOptions& options,
         heads == 0 ? Extents<4>{}
                    : Extents<4>{shape.B, heads, shape.Lq, shape.Lkv});
   };
-  auto attn_weights = pairs(weight_heads(options, shape.Hq));
-  auto scores = pairs(score_heads(options, shape.Hq));
-  auto lse =
-      Tensor<float, 3>::create({shape.batches(), shape.Hq, shape.query_rows()});
-  HEADWISE_TRY(attn_weights);
-  HEADWISE_TRY(scores);
-  HEADWISE_TRY(lse);
+  HEADWISE_ASSIGN(auto attn_weights, pairs(weight_heads(options, shape.Hq)));
+  HEADWISE_ASSIGN(auto scores, pairs(score_heads(options, shape.Hq)));
+  HEADWISE_ASSIGN(auto lse, Tensor<float, 3>::create({shape.batches(), shape.Hq,
+                                                      shape.query_rows()}));
   if (options.scores == ScoresStage::bias) {
-    std::ranges::fill(scores->elements(),
+    std::ranges::fill(scores.elements(),
                       -std::numeric_limits<float>::infinity());
   }
   return RunResult{.output_by_heads = {},
                    .output = {},
-                   .attn_weights = *std::move(attn_weights),
-                   .lse = *std::move(lse),
-                   .scores = *std::move(scores)};
+                   .attn_weights = std::move(attn_weights),
+                   .lse = std::move(lse),
+                   .scores = std::move(scores)};
 }
 
 }  // namespace headwise::cli

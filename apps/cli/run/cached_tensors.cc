@@ -10,20 +10,15 @@ Result<RunResult> empty_result(const RunFlags& flags,
                                const Operands<float, 4>& in,
                                const AttentionOptions& options,
                                const AttentionShape& shape) {
-  auto result = cached_result(options, shape);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto result, cached_result(options, shape));
   Extents<4> extents = in.query.extents();
   extents[3] = shape.Dv;
-  auto output = Tensor<float, 4>::create(extents);
-  HEADWISE_TRY(output);
-  result->output_by_heads = *std::move(output);
+  HEADWISE_ASSIGN(result.output_by_heads, Tensor<float, 4>::create(extents));
   if (!flags.present_dir.empty()) {
-    auto key = Tensor<float, 4>::create(in.key.extents());
-    auto value = Tensor<float, 4>::create(in.value.extents());
-    HEADWISE_TRY(key);
-    HEADWISE_TRY(value);
-    result->present_key = *std::move(key);
-    result->present_value = *std::move(value);
+    HEADWISE_ASSIGN(auto key, Tensor<float, 4>::create(in.key.extents()));
+    HEADWISE_ASSIGN(auto value, Tensor<float, 4>::create(in.value.extents()));
+    result.present_key = std::move(key);
+    result.present_value = std::move(value);
   }
   return result;
 }

@@ -33,12 +33,11 @@ Result<Tensor<float, 4>> gather(const TensorView<const float, 4>& from,
   const auto total = static_cast<std::size_t>(offsets_of(rows).back());
   const std::size_t H = from.extent(2);
   const std::size_t D = from.extent(3);
-  auto to = Tensor<float, 4>::create_unset({1, total, H, D});
-  HEADWISE_TRY(to);
+  HEADWISE_ASSIGN(auto to, Tensor<float, 4>::create_unset({1, total, H, D}));
   for_each_row(rows, [&](std::size_t row, std::size_t b, std::size_t n) {
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t d = 0; d < D; ++d) {
-        (*to)(0, row, h, d) = from(rows[b].batch, rows[b].first + n, h, d);
+        to(0, row, h, d) = from(rows[b].batch, rows[b].first + n, h, d);
       }
     }
   });

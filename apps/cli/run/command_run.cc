@@ -97,26 +97,24 @@ MaskSizes mask_sizes(const RunFlags& flags, const InputArrays& arrays,
 }
 
 Result<RunFiles> read_files(const RunFlags& flags) {
-  auto arrays = read_inputs(flags);
-  HEADWISE_TRY(arrays);
+  HEADWISE_ASSIGN(auto arrays, read_inputs(flags));
   const std::size_t heads_axis = flags.heads_first() ? 1 : 2;
-  auto operation = OperationInputs::read(
-      flags.operation, arrays->batched,
-      flags.num_heads.value_or(arrays->query.shape[heads_axis]));
-  HEADWISE_TRY(operation);
-  auto past = PastInputs::read(flags, *arrays);
-  HEADWISE_TRY(past);
-  HEADWISE_TRY(operation->use_dialect(
-      mask_sizes(flags, *arrays, past->length()),
+  HEADWISE_ASSIGN(auto operation,
+                  OperationInputs::read(flags.operation, arrays.batched,
+                                        flags.num_heads.value_or(
+                                            arrays.query.shape[heads_axis])));
+  HEADWISE_ASSIGN(auto past, PastInputs::read(flags, arrays));
+  HEADWISE_TRY(operation.use_dialect(
+      mask_sizes(flags, arrays, past.length()),
       {.returns_weights =
            !(flags.attn_weights.empty() && flags.d_attn_weights.empty()),
        .dropout = flags.operation.dropout.has_value(),
-       .past_length = past->length()}));
-  auto rotary =
-      RotaryInputs::read(flags.rotary, arrays->batched || flags.ragged());
-  HEADWISE_TRY(rotary);
-  return RunFiles{*std::move(arrays), *std::move(operation), *std::move(past),
-                  *std::move(rotary)};
+       .past_length = past.length()}));
+  HEADWISE_ASSIGN(
+      auto rotary,
+      RotaryInputs::read(flags.rotary, arrays.batched || flags.ragged()));
+  return RunFiles{std::move(arrays), std::move(operation), std::move(past),
+                  std::move(rotary)};
 }
 
 // `group`: of --parallel, or null.
@@ -160,9 +158,8 @@ Outcome run_run(const RunFlags& flags, const Streams& streams) {
   if (!flags.parallel.given()) {
     return run_on(flags, nullptr, streams);
   }
-  const auto group = join_job(flags.parallel.longest_wait());
-  HEADWISE_TRY(group);
-  return run_on(flags, *group, streams);
+  HEADWISE_ASSIGN(const auto group, join_job(flags.parallel.longest_wait()));
+  return run_on(flags, group, streams);
 }
 
 void add_tensor_options(const Arguments& tensors, RunFlags& flags) {

@@ -14,10 +14,10 @@ Result<RunResult> with_keep_mask(Communicator* group, const RunFlags& flags,
     return result;
   }
   HEADWISE_TRY(spec);
-  auto keep_mask =
-      work_visibly(group, [&] { return spec->dropout.materialize(); });
-  HEADWISE_TRY(keep_mask);
-  result->keep_mask = *std::move(keep_mask);
+  HEADWISE_ASSIGN(auto keep_mask, work_visibly(group, [&] {
+                    return spec->dropout.materialize();
+                  }));
+  result->keep_mask = std::move(keep_mask);
   return result;
 }
 

@@ -52,16 +52,12 @@ class LayerTokens {
     round_to(of_.flags.dtype, run->result.output.elements());
     RunResult result;
     if (of_.training()) {
-      auto gradients = differentiate(inputs, *run, *d_output);
-      HEADWISE_TRY(gradients);
-      result.gradients = *std::move(gradients);
+      HEADWISE_ASSIGN(result.gradients, differentiate(inputs, *run, *d_output));
     }
-    auto output = whole_of(Side::queries, std::move(run->result.output));
-    HEADWISE_TRY(output);
-    result.output = *std::move(output);
-    auto lse = collect_lse(group_, shape_, rows_, std::move(run->result.lse));
-    HEADWISE_TRY(lse);
-    result.lse = *std::move(lse);
+    HEADWISE_ASSIGN(result.output,
+                    whole_of(Side::queries, std::move(run->result.output)));
+    HEADWISE_ASSIGN(result.lse, collect_lse(group_, shape_, rows_,
+                                            std::move(run->result.lse)));
     return result;
   }
 
@@ -71,11 +67,11 @@ class LayerTokens {
     if (!of_.training()) {
       return Tensor<float, 3>();
     }
-    const auto file =
+    HEADWISE_ASSIGN(
+        const auto file,
         open_d_output(of_.flags, of_.batched,
-                      {shape_.batches(), shape_.query_rows(), output_size()});
-    HEADWISE_TRY(file);
-    return own_rows(Side::queries, *file);
+                      {shape_.batches(), shape_.query_rows(), output_size()}));
+    return own_rows(Side::queries, file);
   }
   std::size_t output_size() const {
     return layer_.config().out_proj ? layer_.config().embed_dim
@@ -84,11 +80,9 @@ class LayerTokens {
 
   // In the type of --dtype: (1, rows, E).
   Result<Tensor<float, 3>> own_rows(Side side, const TensorFile& file) const {
-    const auto rows = read_own_tokens(rows_, side, file);
-    HEADWISE_TRY(rows);
-    auto own = to_float<3>(*rows, "run", file.option());
-    HEADWISE_TRY(own);
-    round_to(of_.flags.dtype, own->elements());
+    HEADWISE_ASSIGN(const auto rows, read_own_tokens(rows_, side, file));
+    HEADWISE_ASSIGN(auto own, to_float<3>(rows, "run", file.option()));
+    round_to(of_.flags.dtype, own.elements());
     return own;
   }
 
@@ -98,21 +92,21 @@ class LayerTokens {
     const bool queries = side == Side::queries;
     const Extents<3> extents = {
         shape_.batches(), queries ? shape_.query_rows() : shape_.key_rows(), E};
-    auto whole =
-        on_rank_0<float>(group_, {extents[0], extents[1], 1, extents[2]});
-    HEADWISE_TRY(whole);
+    HEADWISE_ASSIGN(
+        auto whole,
+        on_rank_0<float>(group_, {extents[0], extents[1], 1, extents[2]}));
     const auto of_rank = [&](std::size_t rank) {
       return Extents<4>{1, rows_.count(side, rank), 1, E};
     };
     Tensor<float, 4> rows = std::move(own).with_extents(of_rank(group_.rank()));
     HEADWISE_TRY(rows_.collect(
         side, rows, of_rank,
-        [](TensorView<const float, 4> view) { return view; }, whole->view()));
+        [](TensorView<const float, 4> view) { return view; }, whole.view()));
     if (group_.rank() != 0) {
       return Tensor<float, 3>();
     }
-    round_to(of_.flags.dtype, whole->elements());
-    return (*std::move(whole)).with_extents(extents);
+    round_to(of_.flags.dtype, whole.elements());
+    return (std::move(whole)).with_extents(extents);
   }
 
   // The whole gradients by name, on rank 0.
@@ -122,17 +116,17 @@ class LayerTokens {
     auto gradients = context_layer_backward(group_, layer_, call_, inputs, run,
                                             d_output.view());
     HEADWISE_TRY(of_all_ranks(gradients));
-    auto whole =
+    HEADWISE_ASSIGN(
+        auto whole,
         operands_of(whole_of(Side::queries, std::move(gradients->query)),
                     whole_of(Side::keys, std::move(gradients->key)),
-                    whole_of(Side::keys, std::move(gradients->value)));
-    HEADWISE_TRY(whole);
+                    whole_of(Side::keys, std::move(gradients->value))));
     if (group_.rank() != 0) {
       return std::vector<NamedGradient>();
     }
-    gradients->query = std::move(whole->query);
-    gradients->key = std::move(whole->key);
-    gradients->value = std::move(whole->value);
+    gradients->query = std::move(whole.query);
+    gradients->key = std::move(whole.key);
+    gradients->value = std::move(whole.value);
     return named_gradients(*std::move(gradients), of_.options.bias,
                            of_.batched);
   }

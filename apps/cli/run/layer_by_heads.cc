@@ -47,30 +47,28 @@ class LayerHeads {
     HEADWISE_TRY(agreed(group_, files));
     const auto d_output = d_output_in<T>(*files);
     HEADWISE_TRY(agreed(group_, d_output));
-    const auto d_attn_weights = pairs_.own_gradient(files->d_attn_weights);
-    HEADWISE_TRY(d_attn_weights);
+    HEADWISE_ASSIGN(const auto d_attn_weights,
+                    pairs_.own_gradient(files->d_attn_weights));
     auto saved = shard_.forward_for_backward(group_, in.query.view(),
                                              in.key.view(), in.value.view(),
                                              options_, of_.layer_options);
     HEADWISE_TRY(of_all_ranks(saved));
     auto gradients =
-        shard_.backward(group_, *saved, d_output->view(), d_attn_weights->view);
+        shard_.backward(group_, *saved, d_output->view(), d_attn_weights.view);
     HEADWISE_TRY(of_all_ranks(gradients));
-    auto by_name = named_on_first(*std::move(gradients));
-    HEADWISE_TRY(by_name);
-    return collected(std::move(*saved).take_result(), *std::move(by_name));
+    HEADWISE_ASSIGN(auto by_name, named_on_first(*std::move(gradients)));
+    return collected(std::move(*saved).take_result(), std::move(by_name));
   }
 
  private:
   // The whole result, on rank 0.
   Result<RunResult> collected(MultiHeadAttentionResult<3, T> own,
                               std::vector<NamedGradient> gradients) const {
-    auto attn_weights = pairs_.collect_weights(own.attn_weights);
-    HEADWISE_TRY(attn_weights);
-    auto scores = pairs_.collect_scores(own.scores);
-    HEADWISE_TRY(scores);
-    own.attn_weights = *std::move(attn_weights);
-    own.scores = *std::move(scores);
+    HEADWISE_ASSIGN(auto attn_weights,
+                    pairs_.collect_weights(own.attn_weights));
+    HEADWISE_ASSIGN(auto scores, pairs_.collect_scores(own.scores));
+    own.attn_weights = std::move(attn_weights);
+    own.scores = std::move(scores);
     return run_result<T>(std::move(own), std::move(gradients));
   }
 
@@ -84,9 +82,8 @@ class LayerHeads {
       return std::vector<NamedGradient>();
     }
     of_params = *std::move(params);
-    auto wide = widen_gradients<T>(std::move(own));
-    HEADWISE_TRY(wide);
-    return named_gradients(*std::move(wide), of_.options.bias, of_.batched);
+    HEADWISE_ASSIGN(auto wide, widen_gradients<T>(std::move(own)));
+    return named_gradients(std::move(wide), of_.options.bias, of_.batched);
   }
 
   Communicator& group_;
@@ -110,10 +107,9 @@ Result<RunResult> run_layer_by_heads(Communicator& group,
   whole.reset();
   return with_dtype(of.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);
-    const auto in_type = narrow<T>(std::move(in));
-    HEADWISE_TRY(in_type);
+    HEADWISE_ASSIGN(const auto in_type, narrow<T>(std::move(in)));
     const LayerHeads<T> heads(group, *shard, of, division);
-    return of.training() ? heads.both_ways(*in_type) : heads.forward(*in_type);
+    return of.training() ? heads.both_ways(in_type) : heads.forward(in_type);
   });
 }
 

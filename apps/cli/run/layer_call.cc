@@ -25,10 +25,9 @@ Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
                                     const Operands<T, 3>& in,
                                     const AttentionOptions& options,
                                     const LayerOptions& layer_options) {
-  auto result =
-      layer.forward(in.query, in.key, in.value, options, layer_options);
-  HEADWISE_TRY(result);
-  return run_result<T>(*std::move(result));
+  HEADWISE_ASSIGN(auto result, layer.forward(in.query, in.key, in.value,
+                                             options, layer_options));
+  return run_result<T>(std::move(result));
 }
 
 template <class T>
@@ -37,23 +36,20 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
                                       const Operands<T, 3>& in, bool batched,
                                       const AttentionOptions& options,
                                       const LayerOptions& layer_options) {
-  auto saved = layer.forward_for_backward(in.query, in.key, in.value, options,
-                                          layer_options);
-  HEADWISE_TRY(saved);
-  const auto& shape = saved->result().output.extents();
-  const auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
-                                   saved->result().attn_weights.extents());
-  HEADWISE_TRY(files);
-  const auto d_output = d_output_in<T>(*files);
-  HEADWISE_TRY(d_output);
-  auto gradients =
-      layer.backward(*saved, *d_output, files->d_attn_weights_view());
-  HEADWISE_TRY(gradients);
-  auto wide = widen_gradients<T>(*std::move(gradients));
-  HEADWISE_TRY(wide);
-  auto named_ones = named_gradients(*std::move(wide), options.bias, batched);
-  HEADWISE_TRY(named_ones);
-  return run_result<T>(std::move(*saved).take_result(), *std::move(named_ones));
+  HEADWISE_ASSIGN(auto saved,
+                  layer.forward_for_backward(in.query, in.key, in.value,
+                                             options, layer_options));
+  const auto& shape = saved.result().output.extents();
+  HEADWISE_ASSIGN(const auto files,
+                  read_upstream(flags, batched, {shape.begin(), shape.end()},
+                                saved.result().attn_weights.extents()));
+  HEADWISE_ASSIGN(const auto d_output, d_output_in<T>(files));
+  HEADWISE_ASSIGN(auto gradients,
+                  layer.backward(saved, d_output, files.d_attn_weights_view()));
+  HEADWISE_ASSIGN(auto wide, widen_gradients<T>(std::move(gradients)));
+  HEADWISE_ASSIGN(auto named_ones,
+                  named_gradients(std::move(wide), options.bias, batched));
+  return run_result<T>(std::move(saved).take_result(), std::move(named_ones));
 }
 
 // As far as a spec of the call needs them.
@@ -76,11 +72,10 @@ Result<RunResult> run_layer_in(const RunFlags& flags,
                                Operands<float, 3> floats, bool batched,
                                const AttentionOptions& options,
                                const LayerOptions& layer_options) {
-  const auto in = narrow<T>(std::move(floats));
-  HEADWISE_TRY(in);
+  HEADWISE_ASSIGN(const auto in, narrow<T>(std::move(floats)));
   return flags.d_output.empty()
-             ? run_layer_forward<T>(layer, *in, options, layer_options)
-             : run_layer_both_ways<T>(flags, layer, *in, batched, options,
+             ? run_layer_forward<T>(layer, in, options, layer_options)
+             : run_layer_both_ways<T>(flags, layer, in, batched, options,
                                       layer_options);
 }
 
@@ -88,29 +83,27 @@ Result<RunResult> run_layer_in(const RunFlags& flags,
 Result<MultiHeadAttention> ready_layer(const RunFlags& flags,
                                        const InputArrays& arrays,
                                        const RotaryInputs& rotary) {
-  const auto qk_norm = flags.qk_norm.norm();
-  HEADWISE_TRY(qk_norm);
-  auto files =
+  HEADWISE_ASSIGN(const auto qk_norm, flags.qk_norm.norm());
+  HEADWISE_ASSIGN(
+      auto files,
       read_layer(flags.params, {.num_heads = flags.num_heads,
                                 .num_kv_heads = flags.num_kv_heads,
                                 .scoring = flags.operation.scoring,
                                 .vdim = arrays.value.shape.back(),
-                                .qk_norm = *qk_norm,
+                                .qk_norm = qk_norm,
                                 .add_zero_attn = flags.operation.zero_attn,
-                                .choice = flags.layer.choice()});
-  HEADWISE_TRY(files);
-  HEADWISE_TRY(check_layer_inputs(flags, arrays, files->layer.config()));
-  auto rotation = rotary.rotary(*files->layer.config().head_dim);
-  HEADWISE_TRY(rotation);
-  HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
+                                .choice = flags.layer.choice()}));
+  HEADWISE_TRY(check_layer_inputs(flags, arrays, files.layer.config()));
+  HEADWISE_ASSIGN(auto rotation, rotary.rotary(*files.layer.config().head_dim));
+  HEADWISE_TRY(files.layer.set_rotary(std::move(rotation)));
   HEADWISE_TRY(
-      files->layer.set_arithmetic(arithmetic_of(flags.operation.arithmetic)));
-  if (flags.cache.given() && files->layer.config().add_bias_kv) {
+      files.layer.set_arithmetic(arithmetic_of(flags.operation.arithmetic)));
+  if (flags.cache.given() && files.layer.config().add_bias_kv) {
     return option_error("--params " + flags.params,
                         "has bias_k, an added key, which --cache does not take",
                         "", ErrorCode::unsupported);
   }
-  return std::move(files->layer);
+  return std::move(files.layer);
 }
 
 // A call of a layer that was read and fits its inputs.
@@ -181,8 +174,7 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   HEADWISE_TRY(layer);
   const LayerOptions layer_options = {.positions = rotary.positions()};
   const MultiHeadAttentionConfig& config = layer->config();
-  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
-  HEADWISE_TRY(kv_groups);
+  HEADWISE_ASSIGN(auto kv_groups, HeadGroups::create(config.kv_group_sizes));
   const AttentionShape tensors = {.B = arrays.query.shape[0],
                                   .Hq = config.num_heads,
                                   .Hkv = *config.num_kv_heads,
@@ -190,7 +182,7 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                                   .Lkv = arrays.key.shape[1],
                                   .D = *config.head_dim,
                                   .Dv = *config.v_head_dim,
-                                  .kv_groups = *std::move(kv_groups)};
+                                  .kv_groups = std::move(kv_groups)};
   const ReadyLayer of = {
       flags,
       arrays.batched,
@@ -202,9 +194,8 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   if (group != nullptr) {
     return run_by_ranks(*group, *std::move(layer), arrays, of);
   }
-  auto in = read_operands<3>(arrays);
-  HEADWISE_TRY(in);
-  return run_alone(*layer, *std::move(in), of);
+  HEADWISE_ASSIGN(auto in, read_operands<3>(arrays));
+  return run_alone(*layer, std::move(in), of);
 }
 
 }  // namespace headwise::cli

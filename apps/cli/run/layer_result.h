@@ -17,10 +17,9 @@ namespace headwise::cli {
 template <class T>
 Result<RunResult> run_result(MultiHeadAttentionResult<3, T> result,
                              std::vector<NamedGradient> gradients = {}) {
-  auto output = widen<T>(std::move(result.output));
-  HEADWISE_TRY(output);
+  HEADWISE_ASSIGN(auto output, widen<T>(std::move(result.output)));
   return RunResult{.output_by_heads = {},
-                   .output = *std::move(output),
+                   .output = std::move(output),
                    .attn_weights = std::move(result.attn_weights),
                    .lse = std::move(result.lse),
                    .gradients = std::move(gradients),
@@ -31,22 +30,21 @@ Result<RunResult> run_result(MultiHeadAttentionResult<3, T> result,
 template <class T>
 Result<MultiHeadAttentionGradients> widen_gradients(
     MultiHeadAttentionGradientsOf<T> gradients) {
-  auto wide = widen<T>(Operands<T, 3>{std::move(gradients.query),
-                                      std::move(gradients.key),
-                                      std::move(gradients.value)});
-  HEADWISE_TRY(wide);
+  HEADWISE_ASSIGN(auto wide,
+                  widen<T>(Operands<T, 3>{std::move(gradients.query),
+                                          std::move(gradients.key),
+                                          std::move(gradients.value)}));
   MultiHeadAttentionParamGradients& of_params = gradients;
-  return MultiHeadAttentionGradients{
-      std::move(of_params), std::move(wide->query), std::move(wide->key),
-      std::move(wide->value)};
+  return MultiHeadAttentionGradients{std::move(of_params),
+                                     std::move(wide.query), std::move(wide.key),
+                                     std::move(wide.value)};
 }
 
 // The gradient of the output in T.
 template <class T>
 Result<Tensor<T, 3>> d_output_in(const UpstreamFiles& files) {
-  auto wide = to_float<3>(files.d_output, "run", "--d-output");
-  HEADWISE_TRY(wide);
-  return narrow<T>(*std::move(wide));
+  HEADWISE_ASSIGN(auto wide, to_float<3>(files.d_output, "run", "--d-output"));
+  return narrow<T>(std::move(wide));
 }
 
 }  // namespace headwise::cli

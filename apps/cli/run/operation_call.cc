@@ -28,16 +28,14 @@ Result<std::vector<NamedGradient>> operation_gradients(
     const AttentionOptions& options, const OperationOptions& operation_options,
     const Rotation& rotation) {
   const auto& shape = forward.output.extents();
-  auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
-                             forward.attn_weights.extents());
-  HEADWISE_TRY(files);
-  auto wide_d_output = to_float<4>(files->d_output, "run", "--d-output");
-  HEADWISE_TRY(wide_d_output);
-  const auto d_output = narrow<T>(*std::move(wide_d_output));
-  HEADWISE_TRY(d_output);
-  auto gradients =
-      OperationGradients<T>::create(forward.in, options, operation_options);
-  HEADWISE_TRY(gradients);
+  HEADWISE_ASSIGN(auto files,
+                  read_upstream(flags, batched, {shape.begin(), shape.end()},
+                                forward.attn_weights.extents()));
+  HEADWISE_ASSIGN(auto wide_d_output,
+                  to_float<4>(files.d_output, "run", "--d-output"));
+  HEADWISE_ASSIGN(const auto d_output, narrow<T>(std::move(wide_d_output)));
+  HEADWISE_ASSIGN(auto gradients, OperationGradients<T>::create(
+                                      forward.in, options, operation_options));
   const bool heads_first = flags.heads_first();
   HEADWISE_TRY(attention_backward(
       BackwardInputsOf<T>{as_extents(forward.in.query.view(), heads_first),
@@ -45,19 +43,18 @@ Result<std::vector<NamedGradient>> operation_gradients(
                           as_extents(forward.in.value.view(), heads_first),
                           as_extents(forward.output.view(), heads_first),
                           forward.softmax_rows,
-                          as_extents(d_output->view(), heads_first),
-                          files->d_attn_weights_view()},
-      gradients->views(heads_first), options, operation_options));
-  auto wide = widen<T>(std::move(gradients->operands));
-  HEADWISE_TRY(wide);
+                          as_extents(d_output.view(), heads_first),
+                          files.d_attn_weights_view()},
+      gradients.views(heads_first), options, operation_options));
+  HEADWISE_ASSIGN(auto wide, widen<T>(std::move(gradients.operands)));
   HEADWISE_TRY(
-      rotation.rotate_back({as_extents(wide->query.view(), heads_first),
-                            as_extents(wide->key.view(), heads_first)}));
+      rotation.rotate_back({as_extents(wide.query.view(), heads_first),
+                            as_extents(wide.key.view(), heads_first)}));
   std::vector<NamedGradient> by_name;
-  by_name.push_back(named("d_query", std::move(wide->query), batched));
-  by_name.push_back(named("d_key", std::move(wide->key), batched));
-  by_name.push_back(named("d_value", std::move(wide->value), batched));
-  std::move(*gradients).name_options(by_name);
+  by_name.push_back(named("d_query", std::move(wide.query), batched));
+  by_name.push_back(named("d_key", std::move(wide.key), batched));
+  by_name.push_back(named("d_value", std::move(wide.value), batched));
+  std::move(gradients).name_options(by_name);
   return by_name;
 }
 
@@ -68,12 +65,11 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
                             const OperationOptions& operation_options,
                             const AttentionSpec& spec,
                             const Rotation& rotation) {
-  auto in = narrow<T>(std::move(floats));
-  HEADWISE_TRY(in);
+  HEADWISE_ASSIGN(auto in, narrow<T>(std::move(floats)));
   const bool heads_first = flags.heads_first();
-  const auto q = as_extents(std::as_const(in->query).view(), heads_first);
-  const auto k = as_extents(std::as_const(in->key).view(), heads_first);
-  const auto v = as_extents(std::as_const(in->value).view(), heads_first);
+  const auto q = as_extents(std::as_const(in.query).view(), heads_first);
+  const auto k = as_extents(std::as_const(in.key).view(), heads_first);
+  const auto v = as_extents(std::as_const(in.value).view(), heads_first);
   const Extents<4> of_output =
       expected_tensor(spec, CallTensor::output).extents4();
   const auto [B, Lq, H, Dv] = of_output;
@@ -99,18 +95,16 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
                             .softmax_rows = *rows,
                             .scores = *scores},
       options, operation_options));
-  ForwardOf<T> forward{*std::move(in), *std::move(output),
+  ForwardOf<T> forward{std::move(in), *std::move(output),
                        *std::move(attn_weights), *std::move(rows)};
   std::vector<NamedGradient> gradients;
   if (!flags.d_output.empty()) {
-    auto found = operation_gradients<T>(flags, forward, batched, options,
-                                        operation_options, rotation);
-    HEADWISE_TRY(found);
-    gradients = *std::move(found);
+    HEADWISE_ASSIGN(gradients,
+                    operation_gradients<T>(flags, forward, batched, options,
+                                           operation_options, rotation));
   }
-  auto wide_output = widen<T>(std::move(forward.output));
-  HEADWISE_TRY(wide_output);
-  return RunResult{.output_by_heads = *std::move(wide_output),
+  HEADWISE_ASSIGN(auto wide_output, widen<T>(std::move(forward.output)));
+  return RunResult{.output_by_heads = std::move(wide_output),
                    .output = {},
                    .attn_weights = std::move(forward.attn_weights),
                    .lse = *std::move(lse),

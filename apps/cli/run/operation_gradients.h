@@ -34,18 +34,15 @@ struct OperationGradients {
       const OperationOptions& operation_options) {
     OperationGradients made;
     const auto make = [](auto& gradient, const auto& of) -> Status {
-      auto zeros =
-          std::remove_reference_t<decltype(gradient)>::create(of.extents());
-      HEADWISE_TRY(zeros);
-      gradient = *std::move(zeros);
+      HEADWISE_ASSIGN(
+          gradient,
+          std::remove_reference_t<decltype(gradient)>::create(of.extents()));
       return ok();
     };
     HEADWISE_TRY(make(made.operands.query, in.query));
     HEADWISE_TRY(make(made.operands.key, in.key));
     HEADWISE_TRY(make(made.operands.value, in.value));
-    auto bias = make_bias_gradient(options.bias);
-    HEADWISE_TRY(bias);
-    made.bias = *std::move(bias);
+    HEADWISE_ASSIGN(made.bias, make_bias_gradient(options.bias));
     HEADWISE_TRY(make(made.t5_bias, options.t5_bias.table));
     HEADWISE_TRY(make(made.alibi, options.alibi));
     HEADWISE_TRY(make(made.score_weight, operation_options.score_weight));

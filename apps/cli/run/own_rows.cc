@@ -85,10 +85,10 @@ Result<Array> read_own_tokens(const RankRows& rows, Side side,
                               const TensorFile& file) {
   const std::vector<std::size_t> shape = file.shape();
   const std::size_t last = shape.size() - 1;
-  auto own =
-      read_pieces(rows, side, file, {1, shape[last - 1], shape[last]}, false);
-  HEADWISE_TRY(own);
-  own->shape = {1, own->shape[1], shape[last]};
+  HEADWISE_ASSIGN(
+      auto own,
+      read_pieces(rows, side, file, {1, shape[last - 1], shape[last]}, false));
+  own.shape = {1, own.shape[1], shape[last]};
   return own;
 }
 

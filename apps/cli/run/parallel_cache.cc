@@ -33,20 +33,19 @@ class SharedCacheRun {
     if (rows == 0) {
       return ok();
     }
-    const auto query = Tensor<float, 4>::create({1, rows, shape_.Hq, shape_.D});
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(step(*query, past, {.mask = window(0, 0)},
+    HEADWISE_ASSIGN(const auto query,
+                    Tensor<float, 4>::create({1, rows, shape_.Hq, shape_.D}));
+    HEADWISE_TRY(step(query, past, {.mask = window(0, 0)},
                       {.kv_groups = operation_options_.kv_groups}));
     return ok();
   }
 
   Result<ChunkOutputs> attend(const Chunk& chunk,
                               const AttentionOptions& options) {
-    const auto query = gather(views_.query, chunk.queries);
-    HEADWISE_TRY(query);
-    auto output = step(*query, chunk.keys, options, operation_options_);
-    HEADWISE_TRY(output);
-    return ChunkOutputs{*std::move(output), {}, {}, {}};
+    HEADWISE_ASSIGN(const auto query, gather(views_.query, chunk.queries));
+    HEADWISE_ASSIGN(auto output,
+                    step(query, chunk.keys, options, operation_options_));
+    return ChunkOutputs{std::move(output), {}, {}, {}};
   }
 
  private:
@@ -55,16 +54,14 @@ class SharedCacheRun {
                                 const AttentionOptions& options,
                                 const OperationOptions& operation_options) {
     const std::vector<std::int64_t> offsets = offsets_of(keys);
-    const auto key = gather(views_.key, keys);
-    HEADWISE_TRY(key);
-    const auto value = gather(views_.value, keys);
-    HEADWISE_TRY(value);
-    auto output = Tensor<float, 4>::create_unset(
-        {1, query.extent(1), shape_.Hq, shape_.Dv});
-    HEADWISE_TRY(output);
+    HEADWISE_ASSIGN(const auto key, gather(views_.key, keys));
+    HEADWISE_ASSIGN(const auto value, gather(views_.value, keys));
+    HEADWISE_ASSIGN(auto output,
+                    Tensor<float, 4>::create_unset(
+                        {1, query.extent(1), shape_.Hq, shape_.Dv}));
     HEADWISE_TRY(of_all_ranks(shared_.cache.step(
-        group_, shared_.ids, query.view(), key->view(), value->view(),
-        output->view(), options, operation_options, offsets)));
+        group_, shared_.ids, query.view(), key.view(), value.view(),
+        output.view(), options, operation_options, offsets)));
     return output;
   }
 
@@ -84,20 +81,19 @@ Result<RunResult> attend_through_cache_together(
   const CachedTensors views(in, flags.heads_first());
   const auto run = CachedRun::create(flags, inputs, options, shape);
   HEADWISE_TRY(agreed(group, run));
-  auto sequences = SharedSequences::create(group, flags.cache, shape);
-  HEADWISE_TRY(sequences);
-  auto result = empty_result(flags, in, options, shape);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(auto sequences,
+                  SharedSequences::create(group, flags.cache, shape));
+  HEADWISE_ASSIGN(auto result, empty_result(flags, in, options, shape));
   SharedCacheRun shared(group, views, shape, operation_options,
-                        *std::move(sequences));
+                        std::move(sequences));
   HEADWISE_TRY(shared.append_past());
   const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
     return shared.attend(chunk, part);
   };
-  HEADWISE_TRY(run->run(
-      attend, *result,
-      as_extents(result->output_by_heads.view(), flags.heads_first())));
-  round_to(flags.dtype, result->output_by_heads.elements());
+  HEADWISE_TRY(
+      run->run(attend, result,
+               as_extents(result.output_by_heads.view(), flags.heads_first())));
+  round_to(flags.dtype, result.output_by_heads.elements());
   return result;
 }
 

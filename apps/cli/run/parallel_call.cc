@@ -39,49 +39,41 @@ class TogetherCall {
         work_visibly(&group_, [this] { return read_upstream_files(); });
     HEADWISE_TRY(agreed(group_, upstream));
     const AttentionShape& tensors = of_.tensors;
-    const auto own = own_operands(std::move(in));
-    HEADWISE_TRY(own);
+    HEADWISE_ASSIGN(const auto own, own_operands(std::move(in)));
     const std::size_t rows = rows_.count(Side::queries, group_.rank());
-    auto output = Tensor<T, 4>::create_unset({1, rows, shape_.Hq, shape_.Dv});
-    auto lse = Tensor<float, 3>::create_unset({1, shape_.Hq, rows});
-    auto softmax_rows = Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 2});
-    HEADWISE_TRY(output);
-    HEADWISE_TRY(lse);
-    HEADWISE_TRY(softmax_rows);
-    auto attn_weights =
-        pairs_.make_own(of_.options.attn_weights != AttnWeights::none);
-    auto scores = pairs_.make_own(of_.options.scores != ScoresStage::none);
-    HEADWISE_TRY(attn_weights);
-    HEADWISE_TRY(scores);
-    HEADWISE_TRY(attend(tensors, *own,
-                        {.output = *output,
-                         .attn_weights = *attn_weights,
-                         .lse = *lse,
-                         .softmax_rows = *softmax_rows,
-                         .scores = *scores}));
+    HEADWISE_ASSIGN(auto output, Tensor<T, 4>::create_unset(
+                                     {1, rows, shape_.Hq, shape_.Dv}));
+    HEADWISE_ASSIGN(auto lse,
+                    Tensor<float, 3>::create_unset({1, shape_.Hq, rows}));
+    HEADWISE_ASSIGN(auto softmax_rows,
+                    Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 2}));
+    HEADWISE_ASSIGN(
+        auto attn_weights,
+        pairs_.make_own(of_.options.attn_weights != AttnWeights::none));
+    HEADWISE_ASSIGN(auto scores,
+                    pairs_.make_own(of_.options.scores != ScoresStage::none));
+    HEADWISE_TRY(attend(tensors, own,
+                        {.output = output,
+                         .attn_weights = attn_weights,
+                         .lse = lse,
+                         .softmax_rows = softmax_rows,
+                         .scores = scores}));
     RunResult result;
     if (!of_.flags.d_output.empty()) {
-      const auto d_attn_weights = pairs_.own_gradient(upstream->d_attn_weights);
-      HEADWISE_TRY(d_attn_weights);
-      auto found =
-          gradients(tensors, *own,
-                    {own->query, own->key, own->value, *output, *softmax_rows,
-                     upstream->d_output, d_attn_weights->view});
-      HEADWISE_TRY(found);
-      result.gradients = *std::move(found);
+      HEADWISE_ASSIGN(const auto d_attn_weights,
+                      pairs_.own_gradient(upstream->d_attn_weights));
+      HEADWISE_ASSIGN(
+          result.gradients,
+          gradients(tensors, own,
+                    {own.query, own.key, own.value, output, softmax_rows,
+                     upstream->d_output, d_attn_weights.view}));
     }
-    auto whole = whole_of(Side::queries, *std::move(output));
-    HEADWISE_TRY(whole);
-    result.output_by_heads = *std::move(whole);
-    auto whole_lse = collect_lse(group_, shape_, rows_, *std::move(lse));
-    HEADWISE_TRY(whole_lse);
-    result.lse = *std::move(whole_lse);
-    auto whole_weights = pairs_.collect_weights(*attn_weights);
-    HEADWISE_TRY(whole_weights);
-    result.attn_weights = *std::move(whole_weights);
-    auto whole_scores = pairs_.collect_scores(*scores);
-    HEADWISE_TRY(whole_scores);
-    result.scores = *std::move(whole_scores);
+    HEADWISE_ASSIGN(result.output_by_heads,
+                    whole_of(Side::queries, std::move(output)));
+    HEADWISE_ASSIGN(result.lse,
+                    collect_lse(group_, shape_, rows_, std::move(lse)));
+    HEADWISE_ASSIGN(result.attn_weights, pairs_.collect_weights(attn_weights));
+    HEADWISE_ASSIGN(result.scores, pairs_.collect_scores(scores));
     return result;
   }
 
@@ -107,11 +99,10 @@ class TogetherCall {
   }
 
   Result<Tensor<T, 4>> read_rows(Side side, const TensorFile& file) const {
-    const auto rows = read_own_rows(rows_, side, file, heads_first_);
-    HEADWISE_TRY(rows);
-    auto wide = to_float<4>(*rows, "run", file.option());
-    HEADWISE_TRY(wide);
-    return narrow<T>(*std::move(wide));
+    HEADWISE_ASSIGN(const auto rows,
+                    read_own_rows(rows_, side, file, heads_first_));
+    HEADWISE_ASSIGN(auto wide, to_float<4>(rows, "run", file.option()));
+    return narrow<T>(std::move(wide));
   }
 
   // The rank's rows of --d-output, and --d-attn-weights, whole; empty where
@@ -126,15 +117,14 @@ class TogetherCall {
     }
     const Extents<4> extents =
         whole_extents(Side::queries, shape_.Hq, shape_.Dv);
-    const auto file =
-        open_d_output(of_.flags, of_.batched, {extents.begin(), extents.end()});
-    HEADWISE_TRY(file);
-    auto d_output = read_rows(Side::queries, *file);
-    HEADWISE_TRY(d_output);
-    auto d_attn_weights =
-        read_d_attn_weights(of_.flags, of_.batched, pairs_.extents(shape_.Hq));
-    HEADWISE_TRY(d_attn_weights);
-    return Upstream{*std::move(d_output), *std::move(d_attn_weights)};
+    HEADWISE_ASSIGN(const auto file,
+                    open_d_output(of_.flags, of_.batched,
+                                  {extents.begin(), extents.end()}));
+    HEADWISE_ASSIGN(auto d_output, read_rows(Side::queries, file));
+    HEADWISE_ASSIGN(
+        auto d_attn_weights,
+        read_d_attn_weights(of_.flags, of_.batched, pairs_.extents(shape_.Hq)));
+    return Upstream{std::move(d_output), std::move(d_attn_weights)};
   }
 
   Extents<4> whole_extents(Side side, std::size_t heads,
@@ -173,10 +163,9 @@ class TogetherCall {
   Result<std::vector<NamedGradient>> gradients(
       const AttentionShape& tensors, const Operands<T, 4>& own,
       const BackwardInputsOf<T>& inputs) const {
-    auto found =
-        OperationGradients<T>::create(own, of_.options, of_.operation_options);
-    HEADWISE_TRY(found);
-    AttentionGradientsOf<T> views = found->views(false);
+    HEADWISE_ASSIGN(auto found, OperationGradients<T>::create(
+                                    own, of_.options, of_.operation_options));
+    AttentionGradientsOf<T> views = found.views(false);
     if (group_.rank() != 0) {
       views = {.query = views.query, .key = views.key, .value = views.value};
     }
@@ -186,22 +175,22 @@ class TogetherCall {
                                                     inputs, views)
                          : context_attention_backward(
                                group_, context_call(tensors), inputs, views)));
-    Operands<T, 4>& of_own = found->operands;
-    auto whole = operands_of(whole_of(Side::queries, std::move(of_own.query)),
-                             whole_of(Side::keys, std::move(of_own.key)),
-                             whole_of(Side::keys, std::move(of_own.value)));
-    HEADWISE_TRY(whole);
+    Operands<T, 4>& of_own = found.operands;
+    HEADWISE_ASSIGN(
+        auto whole,
+        operands_of(whole_of(Side::queries, std::move(of_own.query)),
+                    whole_of(Side::keys, std::move(of_own.key)),
+                    whole_of(Side::keys, std::move(of_own.value))));
     std::vector<NamedGradient> by_name;
     if (group_.rank() != 0) {
       return by_name;
     }
-    HEADWISE_TRY(
-        of_.rotate_back({as_extents(whole->query.view(), heads_first_),
-                         as_extents(whole->key.view(), heads_first_)}));
-    by_name.push_back(named("d_query", std::move(whole->query), of_.batched));
-    by_name.push_back(named("d_key", std::move(whole->key), of_.batched));
-    by_name.push_back(named("d_value", std::move(whole->value), of_.batched));
-    std::move(*found).name_options(by_name);
+    HEADWISE_TRY(of_.rotate_back({as_extents(whole.query.view(), heads_first_),
+                                  as_extents(whole.key.view(), heads_first_)}));
+    by_name.push_back(named("d_query", std::move(whole.query), of_.batched));
+    by_name.push_back(named("d_key", std::move(whole.key), of_.batched));
+    by_name.push_back(named("d_value", std::move(whole.value), of_.batched));
+    std::move(found).name_options(by_name);
     return by_name;
   }
 
@@ -210,16 +199,16 @@ class TogetherCall {
   Result<Tensor<float, 4>> whole_of(Side side, Tensor<T, 4> own) const {
     const std::size_t heads = own.extent(2);
     const std::size_t size = own.extent(3);
-    auto whole = on_rank_0<T>(group_, whole_extents(side, heads, size));
-    HEADWISE_TRY(whole);
+    HEADWISE_ASSIGN(auto whole,
+                    on_rank_0<T>(group_, whole_extents(side, heads, size)));
     HEADWISE_TRY(rows_.collect(
         side, own,
         [&](std::size_t rank) {
           return Extents<4>{1, rows_.count(side, rank), heads, size};
         },
         [](TensorView<const T, 4> view) { return view; },
-        as_extents(whole->view(), heads_first_)));
-    return widen<T>(*std::move(whole));
+        as_extents(whole.view(), heads_first_)));
+    return widen<T>(std::move(whole));
   }
 
   Communicator& group_;
@@ -236,14 +225,12 @@ class TogetherCall {
 
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options) {
-  const auto division =
-      divide(group, options.flags, {options.spec, options.band});
-  HEADWISE_TRY(division);
+  HEADWISE_ASSIGN(const auto division,
+                  divide(group, options.flags, {options.spec, options.band}));
   return with_dtype(options.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);
-    auto in_type = narrow<T>(std::move(in));
-    HEADWISE_TRY(in_type);
-    return TogetherCall<T>(group, options, *division).run(*std::move(in_type));
+    HEADWISE_ASSIGN(auto in_type, narrow<T>(std::move(in)));
+    return TogetherCall<T>(group, options, division).run(std::move(in_type));
   });
 }
 

@@ -24,9 +24,8 @@ bool needs_all_heads(const MultiHeadAttentionConfig& config,
 }
 
 Result<Operands<float, 3>> read_whole_input(const InputArrays& headers) {
-  const auto arrays = with_elements(headers);
-  HEADWISE_TRY(arrays);
-  return read_operands<3>(*arrays);
+  HEADWISE_ASSIGN(const auto arrays, with_elements(headers));
+  return read_operands<3>(arrays);
 }
 
 }  // namespace
@@ -35,16 +34,17 @@ Result<RunResult> run_layer_together(Communicator& group,
                                      MultiHeadAttention layer,
                                      const InputArrays& arrays,
                                      const LayerTogether& of) {
-  const auto division = divide(
-      group, of.flags, {of.spec, of.band, needs_all_heads(layer.config(), of)});
-  HEADWISE_TRY(division);
-  if (!division->by_heads()) {
-    return run_layer_by_context(group, layer, *arrays.files, of, *division);
+  HEADWISE_ASSIGN(
+      const auto division,
+      divide(group, of.flags,
+             {of.spec, of.band, needs_all_heads(layer.config(), of)}));
+  if (!division.by_heads()) {
+    return run_layer_by_context(group, layer, *arrays.files, of, division);
   }
   auto in = work_visibly(&group, [&] { return read_whole_input(arrays); });
   HEADWISE_TRY(agreed(group, in));
   return run_layer_by_heads(group, std::move(layer), *std::move(in), of,
-                            *division);
+                            division);
 }
 
 }  // namespace headwise::cli

@@ -25,24 +25,23 @@ struct Beside {
 // The tensor of `file`, which has the other's axes but for the tokens.
 Result<Tensor<float, 4>> read_past(const FileOption& file, const Beside& other,
                                    const RunFlags& flags, bool batched) {
-  auto array = read_file_of(file.option, file.path);
-  HEADWISE_TRY(array);
-  if (array->dtype != other.array.dtype) {
+  HEADWISE_ASSIGN(auto array, read_file_of(file.option, file.path));
+  if (array.dtype != other.array.dtype) {
     return option_error(
-        file.option, message("holds {} elements", name_of(array->dtype)),
+        file.option, message("holds {} elements", name_of(array.dtype)),
         message("{}, as {} has", name_of(other.array.dtype), other.option),
         ErrorCode::bad_data);
   }
-  const std::vector<std::size_t> given = array->shape;
+  const std::vector<std::size_t> given = array.shape;
   if (!batched) {
-    add_batch_axis(*array);
+    add_batch_axis(array);
   }
   const std::size_t length = flags.heads_first() ? 2 : 1;
   std::vector<std::size_t> expected = other.array.shape;
-  if (array->shape.size() == expected.size()) {
-    expected[length] = array->shape[length];
+  if (array.shape.size() == expected.size()) {
+    expected[length] = array.shape[length];
   }
-  if (array->shape != expected) {
+  if (array.shape != expected) {
     const std::string axes = flags.heads_first()
                                  ? fmt::format("Hkv, P, {}", other.size)
                                  : fmt::format("P, Hkv, {}", other.size);
@@ -53,9 +52,8 @@ Result<Tensor<float, 4>> read_past(const FileOption& file, const Beside& other,
                 fmt::format("{}{}", batched ? "B, " : "", axes), other.option),
         ErrorCode::shape_mismatch);
   }
-  auto tensor = tensor_of<float, 4>(file, *array);
-  HEADWISE_TRY(tensor);
-  round_to(flags.dtype, tensor->elements());
+  HEADWISE_ASSIGN(auto tensor, tensor_of<float, 4>(file, array));
+  round_to(flags.dtype, tensor.elements());
   return tensor;
 }
 
@@ -66,13 +64,12 @@ Result<Tensor<float, 4>> joined_one(const Tensor<float, 4>& past,
   const std::size_t axis = heads_first ? 2 : 1;
   Extents<4> extents = now.extents();
   extents[axis] += past.extent(axis);
-  auto all = Tensor<float, 4>::create_unset(extents);
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(auto all, Tensor<float, 4>::create_unset(extents));
   // What lies in front of the axis is repeated, what lies behind it is moved
   // in one piece.
   const std::size_t repeats =
       heads_first ? extents[0] * extents[1] : extents[0];
-  float* to = all->data();
+  float* to = all.data();
   for (std::size_t n = 0; n < repeats; ++n) {
     for (const Tensor<float, 4>* part : {&past, &now}) {
       const std::size_t count = part->size() / repeats;
@@ -90,24 +87,23 @@ Result<PastInputs> PastInputs::read(const RunFlags& flags,
   if (flags.past_key.empty()) {
     return past;
   }
-  auto key = read_past({"--past-key", flags.past_key},
-                       {"--key", arrays.key, "D"}, flags, arrays.batched);
-  HEADWISE_TRY(key);
-  auto value =
-      read_past({"--past-value", flags.past_value},
-                {"--value", arrays.value, "Dv"}, flags, arrays.batched);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(auto key,
+                  read_past({"--past-key", flags.past_key},
+                            {"--key", arrays.key, "D"}, flags, arrays.batched));
+  HEADWISE_ASSIGN(auto value, read_past({"--past-value", flags.past_value},
+                                        {"--value", arrays.value, "Dv"}, flags,
+                                        arrays.batched));
   const std::size_t axis = flags.heads_first() ? 2 : 1;
-  if (key->extent(axis) != value->extent(axis)) {
+  if (key.extent(axis) != value.extent(axis)) {
     return option_error("--past-value",
-                        message("has {} tokens", value->extent(axis)),
-                        message("{}, as --past-key has", key->extent(axis)),
+                        message("has {} tokens", value.extent(axis)),
+                        message("{}, as --past-key has", key.extent(axis)),
                         ErrorCode::shape_mismatch);
   }
   past.given_ = true;
-  past.length_ = key->extent(axis);
-  past.key_ = *std::move(key);
-  past.value_ = *std::move(value);
+  past.length_ = key.extent(axis);
+  past.key_ = std::move(key);
+  past.value_ = std::move(value);
   return past;
 }
 

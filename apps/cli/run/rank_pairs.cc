@@ -46,15 +46,14 @@ Result<Tensor<float, 4>> RankPairs::collect(Tensor<float, 4>& own) const {
   });
   HEADWISE_TRY(parts);
   const auto [B, heads, Lq, Lkv] = extents(spec_.shape.Hq);
-  auto all = on_rank_0<float>(group_, {B, heads, Lq, Lkv});
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(auto all, on_rank_0<float>(group_, {B, heads, Lq, Lkv}));
   const std::size_t head = Lq * Lkv;
   for (std::size_t r = 0; r < parts->size(); ++r) {
     const auto [first, count] = heads_.ranks[r].heads;
     const float* from = (*parts)[r].data();
     for (std::size_t b = 0; b < B; ++b) {
       std::copy_n(from + b * count * head, count * head,
-                  all->data() + (b * heads + first) * head);
+                  all.data() + (b * heads + first) * head);
     }
   }
   return all;
@@ -70,10 +69,10 @@ Result<OwnPairs> RankPairs::own_gradient(const Tensor<float, 4>& whole) const {
     const std::size_t first = heads_.ranks[group_.rank()].heads.first;
     return OwnPairs{{whole.data() + first * own[2] * own[3], own, strides}, {}};
   }
-  auto each = gradient_of_each_head(whole.view(), spec_.shape.Hq);
-  HEADWISE_TRY(each);
-  return OwnPairs{{each->data(), own, {strides[0], 0, strides[2], strides[3]}},
-                  *std::move(each)};
+  HEADWISE_ASSIGN(auto each,
+                  gradient_of_each_head(whole.view(), spec_.shape.Hq));
+  return OwnPairs{{each.data(), own, {strides[0], 0, strides[2], strides[3]}},
+                  std::move(each)};
 }
 
 }  // namespace headwise::cli

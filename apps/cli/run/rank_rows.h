@@ -28,9 +28,8 @@ Result<std::vector<Tensor<T, Rank>>> gathered(Communicator& group,
   std::vector<Tensor<T, Rank>> all;
   std::vector<std::span<std::byte>> parts;
   for (std::size_t r = 0; group.rank() == 0 && r < group.ranks(); ++r) {
-    auto part = Tensor<T, Rank>::create_unset(extents_of(r));
-    HEADWISE_TRY(part);
-    all.push_back(*std::move(part));
+    HEADWISE_ASSIGN(auto part, Tensor<T, Rank>::create_unset(extents_of(r)));
+    all.push_back(std::move(part));
     parts.push_back(bytes_of(all.back()));
   }
   HEADWISE_TRY(group.gather(bytes_of(own), parts, 0));
@@ -59,10 +58,10 @@ class RankRows {
   template <class T>
   Result<Tensor<T, 4>> own(Side side, TensorView<const T, 4> whole) const {
     const std::size_t rank = group_.rank();
-    auto own = Tensor<T, 4>::create_unset(
-        {1, count(side, rank), whole.extent(2), whole.extent(3)});
-    HEADWISE_TRY(own);
-    const TensorView<T, 4> rows = own->view();
+    HEADWISE_ASSIGN(auto own, Tensor<T, 4>::create_unset({1, count(side, rank),
+                                                          whole.extent(2),
+                                                          whole.extent(3)}));
+    const TensorView<T, 4> rows = own.view();
     for_each_row(side, rank,
                  [&](std::size_t b, std::size_t row, std::size_t n) {
                    copy_row<T>({whole, b, row}, {rows, 0, n});
@@ -90,10 +89,9 @@ class RankRows {
   template <class T, class ExtentsOf, class ByRows>
   Status collect(Side side, Tensor<T, 4>& own, const ExtentsOf& extents_of,
                  const ByRows& by_rows, TensorView<T, 4> whole) const {
-    auto parts = gathered(group_, own, extents_of);
-    HEADWISE_TRY(parts);
-    for (std::size_t r = 0; r < parts->size(); ++r) {
-      const TensorView<const T, 4> rows = by_rows((*parts)[r].view());
+    HEADWISE_ASSIGN(auto parts, gathered(group_, own, extents_of));
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      const TensorView<const T, 4> rows = by_rows(parts[r].view());
       for_each_row(side, r, [&](std::size_t b, std::size_t row, std::size_t n) {
         copy_row<T>({rows, 0, n}, {whole, b, row});
       });

@@ -14,11 +14,10 @@ namespace {
 // (B, L), each row counting from `start`.
 Result<Tensor<std::int64_t, 2>> positions_from(std::size_t B, std::size_t L,
                                                std::size_t start) {
-  auto positions = Tensor<std::int64_t, 2>::create({B, L});
-  HEADWISE_TRY(positions);
+  HEADWISE_ASSIGN(auto positions, Tensor<std::int64_t, 2>::create({B, L}));
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t n = 0; n < L; ++n) {
-      (*positions)(b, n) = static_cast<std::int64_t>(start + n);
+      positions(b, n) = static_cast<std::int64_t>(start + n);
     }
   }
   return positions;
@@ -30,9 +29,8 @@ Result<Rotation> rotation_of(const RotaryInputs& inputs,
                              const AttentionShape& tensors,
                              const QueryStart& query_start,
                              const PastInputs& past) {
-  auto rotary = inputs.rotary(tensors.D);
-  HEADWISE_TRY(rotary);
-  Rotation rotation{*std::move(rotary), spec.shape, query_start,
+  HEADWISE_ASSIGN(auto rotary, inputs.rotary(tensors.D));
+  Rotation rotation{std::move(rotary), spec.shape, query_start,
                     inputs.positions(), *spec.executor};
   if (!rotation.rotary || !past.given()) {
     return rotation;
@@ -52,9 +50,8 @@ Result<Rotation> rotation_of(const RotaryInputs& inputs,
         message("has {} positions", rotation.rotary->positions()),
         message("at least {}", spec.shape.Lkv), ErrorCode::out_of_range);
   }
-  auto of_keys = positions_from(tensors.B, tensors.Lkv, past.length());
-  HEADWISE_TRY(of_keys);
-  rotation.key_positions = *std::move(of_keys);
+  HEADWISE_ASSIGN(rotation.key_positions,
+                  positions_from(tensors.B, tensors.Lkv, past.length()));
   positions.key_positions = rotation.key_positions;
   return rotation;
 }
@@ -80,9 +77,9 @@ Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
                              const OperationOptions& operation_options,
                              const RotaryInputs& rotary) {
   HEADWISE_TRY(check_inputs(flags, arrays));
-  auto in = arrays.files ? Operands<float, 4>() : read_operands<4>(arrays);
-  HEADWISE_TRY(in);
-  round_all(flags.dtype, *in);
+  HEADWISE_ASSIGN(
+      auto in, arrays.files ? Operands<float, 4>() : read_operands<4>(arrays));
+  round_all(flags.dtype, in);
   const bool heads_first = flags.heads_first();
   const Extents<4> q = extents_of(arrays.query, heads_first);
   const Extents<4> k = extents_of(arrays.key, heads_first);
@@ -90,22 +87,19 @@ Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
   if (options.offsets.ragged()) {
     HEADWISE_TRY(options.offsets.check(q[1], k[1], "run"));
   }
-  const auto tensors = attention_shape(q, k, v);
-  HEADWISE_TRY(tensors);
-  AttentionShape whole = *tensors;
+  HEADWISE_ASSIGN(const auto tensors, attention_shape(q, k, v));
+  AttentionShape whole = tensors;
   whole.Lkv += past.length();
-  const auto spec =
-      AttentionSpec::create(whole, options, operation_options, "run");
-  HEADWISE_TRY(spec);
-  auto rotation =
-      rotation_of(rotary, *spec, *tensors, options.query_start, past);
-  HEADWISE_TRY(rotation);
-  HEADWISE_TRY(rotation->rotate({as_extents(in->query.view(), heads_first),
-                                 as_extents(in->key.view(), heads_first)}));
-  round_all(flags.dtype, *in);  // what was rotated
-  auto joined = past.joined(flags, *std::move(in));
-  HEADWISE_TRY(joined);
-  return ReadyCall{*std::move(joined), whole, *spec, *std::move(rotation),
+  HEADWISE_ASSIGN(
+      const auto spec,
+      AttentionSpec::create(whole, options, operation_options, "run"));
+  HEADWISE_ASSIGN(auto rotation, rotation_of(rotary, spec, tensors,
+                                             options.query_start, past));
+  HEADWISE_TRY(rotation.rotate({as_extents(in.query.view(), heads_first),
+                                as_extents(in.key.view(), heads_first)}));
+  round_all(flags.dtype, in);  // what was rotated
+  HEADWISE_ASSIGN(auto joined, past.joined(flags, std::move(in)));
+  return ReadyCall{std::move(joined), whole, spec, std::move(rotation),
                    std::move(arrays.files)};
 }
 

@@ -22,14 +22,12 @@ Result<RunResult> with_present(const RunFlags& flags, Operands<float, 4> in,
   if (flags.present_dir.empty()) {
     return attend(std::move(in));
   }
-  auto key = in.key.clone();
-  auto value = in.value.clone();
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(auto key, in.key.clone());
+  HEADWISE_ASSIGN(auto value, in.value.clone());
   auto result = attend(std::move(in));
   if (result) {
-    result->present_key = *std::move(key);
-    result->present_value = *std::move(value);
+    result->present_key = std::move(key);
+    result->present_value = std::move(value);
   }
   return result;
 }

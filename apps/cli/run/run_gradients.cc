@@ -37,12 +37,11 @@ Result<Array> read_upstream_file(std::string_view option,
                                  const std::string& path, bool batched,
                                  std::vector<std::size_t> expected,
                                  std::string_view of) {
-  auto array = read_file_of(option, path);
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(auto array, read_file_of(option, path));
   HEADWISE_TRY(
-      check_shape_of(option, array->shape, batched, std::move(expected), of));
+      check_shape_of(option, array.shape, batched, std::move(expected), of));
   if (!batched) {
-    array->shape.insert(array->shape.begin(), 1);
+    array.shape.insert(array.shape.begin(), 1);
   }
   return array;
 }
@@ -53,21 +52,18 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
                                     std::vector<std::size_t> output,
                                     const Extents<4>& attn_weights) {
   UpstreamFiles upstream;
-  auto d_output = read_upstream_file(kDOutput, flags.d_output, batched,
-                                     std::move(output), kOfOutput);
-  HEADWISE_TRY(d_output);
-  upstream.d_output = *std::move(d_output);
-  auto d_attn_weights = read_d_attn_weights(flags, batched, attn_weights);
-  HEADWISE_TRY(d_attn_weights);
-  upstream.d_attn_weights = *std::move(d_attn_weights);
+  HEADWISE_ASSIGN(upstream.d_output,
+                  read_upstream_file(kDOutput, flags.d_output, batched,
+                                     std::move(output), kOfOutput));
+  HEADWISE_ASSIGN(upstream.d_attn_weights,
+                  read_d_attn_weights(flags, batched, attn_weights));
   return upstream;
 }
 
 Result<TensorFile> open_d_output(const RunFlags& flags, bool batched,
                                  std::vector<std::size_t> output) {
-  auto file = TensorFile::open(kDOutput, flags.d_output);
-  HEADWISE_TRY(file);
-  HEADWISE_TRY(check_shape_of(kDOutput, file->shape(), batched,
+  HEADWISE_ASSIGN(auto file, TensorFile::open(kDOutput, flags.d_output));
+  HEADWISE_TRY(check_shape_of(kDOutput, file.shape(), batched,
                               std::move(output), kOfOutput));
   return file;
 }
@@ -80,15 +76,16 @@ Result<Tensor<float, 4>> read_d_attn_weights(const RunFlags& flags,
   }
   const auto [B, heads, Lq, Lkv] = attn_weights;
   const bool mean = flags.weights_form() == "mean";
-  auto array = read_upstream_file(
-      "--d-attn-weights", flags.d_attn_weights, batched || flags.ragged(),
-      mean ? std::vector{B, Lq, Lkv} : std::vector{B, heads, Lq, Lkv},
-      "the attention weights");
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(
+      auto array,
+      read_upstream_file(
+          "--d-attn-weights", flags.d_attn_weights, batched || flags.ragged(),
+          mean ? std::vector{B, Lq, Lkv} : std::vector{B, heads, Lq, Lkv},
+          "the attention weights"));
   if (mean) {
-    array->shape.insert(array->shape.begin() + 1, 1);
+    array.shape.insert(array.shape.begin() + 1, 1);
   }
-  return to_float<4>(*array, "run", "--d-attn-weights");
+  return to_float<4>(array, "run", "--d-attn-weights");
 }
 
 Result<BiasGradient> make_bias_gradient(const Bias& bias) {
@@ -101,10 +98,9 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
   for (const std::size_t extent : axes.extents()) {
     size *= extent;
   }
-  auto elements = Tensor<float, 1>::create({size});
-  HEADWISE_TRY(elements);
+  HEADWISE_ASSIGN(auto elements, Tensor<float, 1>::create({size}));
   gradient.shape.assign(axes.extents().begin(), axes.extents().end());
-  gradient.elements = *std::move(elements);
+  gradient.elements = std::move(elements);
   gradient.by_scores = by_scores(gradient.elements.data(), axes.extents(),
                                  row_major(axes.extents()), axes.axes());
   return gradient;
@@ -112,8 +108,7 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
 
 Result<std::vector<NamedGradient>> named_gradients(
     MultiHeadAttentionGradients gradients, const Bias& bias, bool batched) {
-  auto d_bias = make_bias_gradient(bias);
-  HEADWISE_TRY(d_bias);
+  HEADWISE_ASSIGN(auto d_bias, make_bias_gradient(bias));
   std::vector<NamedGradient> named_ones;
   named_ones.push_back(named("d_query", std::move(gradients.query), batched));
   named_ones.push_back(named("d_key", std::move(gradients.key), batched));
@@ -144,11 +139,11 @@ Result<std::vector<NamedGradient>> named_gradients(
   if (bias.given()) {
     const auto [B, H, Lq, Lkv] = gradients.bias.extents();
     for (std::size_t n = 0; n < gradients.bias.size(); ++n) {
-      d_bias->by_scores(n / Lkv / Lq / H, n / Lkv / Lq % H, n / Lkv % Lq,
-                        n % Lkv) = gradients.bias.data()[n];
+      d_bias.by_scores(n / Lkv / Lq / H, n / Lkv / Lq % H, n / Lkv % Lq,
+                       n % Lkv) = gradients.bias.data()[n];
     }
     named_ones.push_back(
-        {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
+        {"d_bias", std::move(d_bias.shape), std::move(d_bias.elements)});
   }
   add("t5_bias", gradients.t5_bias);
   add("alibi", gradients.alibi);

@@ -77,28 +77,21 @@ bool ranks_read_rows(const RunFlags& flags) {
 }
 
 Result<InputArrays> read_whole_tensor(const RunFlags& flags) {
-  auto query = read_file_of("--query", flags.query);
-  HEADWISE_TRY(query);
-  auto key = read_file_of("--key", flags.key);
-  HEADWISE_TRY(key);
-  auto value = read_file_of("--value", flags.value);
-  HEADWISE_TRY(value);
-  return InputArrays{*std::move(query), *std::move(key), *std::move(value)};
+  HEADWISE_ASSIGN(auto query, read_file_of("--query", flags.query));
+  HEADWISE_ASSIGN(auto key, read_file_of("--key", flags.key));
+  HEADWISE_ASSIGN(auto value, read_file_of("--value", flags.value));
+  return InputArrays{std::move(query), std::move(key), std::move(value)};
 }
 
 Result<InputArrays> open_inputs(const RunFlags& flags) {
-  auto query = TensorFile::open("--query", flags.query);
-  HEADWISE_TRY(query);
-  auto key = TensorFile::open("--key", flags.key);
-  HEADWISE_TRY(key);
-  auto value = TensorFile::open("--value", flags.value);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(auto query, TensorFile::open("--query", flags.query));
+  HEADWISE_ASSIGN(auto key, TensorFile::open("--key", flags.key));
+  HEADWISE_ASSIGN(auto value, TensorFile::open("--value", flags.value));
   const auto header = [](const TensorFile& file) {
     return Array{file.dtype(), file.shape(), {}};
   };
-  InputArrays arrays{header(*query), header(*key), header(*value)};
-  arrays.files =
-      InputFiles{*std::move(query), *std::move(key), *std::move(value)};
+  InputArrays arrays{header(query), header(key), header(value)};
+  arrays.files = InputFiles{std::move(query), std::move(key), std::move(value)};
   return arrays;
 }
 
@@ -156,15 +149,15 @@ Status check_heads(const RunFlags& flags, const InputArrays& arrays,
 }  // namespace
 
 Result<InputArrays> read_inputs(const RunFlags& flags) {
-  auto arrays =
-      ranks_read_rows(flags) ? open_inputs(flags) : read_whole_tensor(flags);
-  HEADWISE_TRY(arrays);
+  HEADWISE_ASSIGN(auto arrays, ranks_read_rows(flags)
+                                   ? open_inputs(flags)
+                                   : read_whole_tensor(flags));
   const std::size_t batched_rank = flags.is_layer() ? 3 : 4;
-  const std::size_t rank = arrays->query.shape.size();
+  const std::size_t rank = arrays.query.shape.size();
   const bool batched = rank == batched_rank && !flags.ragged();
-  for (const auto& [name, array] : {std::pair{"--query", &arrays->query},
-                                    {"--key", &arrays->key},
-                                    {"--value", &arrays->value}}) {
+  for (const auto& [name, array] : {std::pair{"--query", &arrays.query},
+                                    {"--key", &arrays.key},
+                                    {"--value", &arrays.value}}) {
     if (array->shape.size() != rank || (!batched && rank + 1 != batched_rank)) {
       return Error{
           ErrorCode::shape_mismatch,
@@ -180,7 +173,7 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
       array->shape.insert(array->shape.begin(), 1);
     }
   }
-  arrays->batched = batched;
+  arrays.batched = batched;
   return arrays;
 }
 

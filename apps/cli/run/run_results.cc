@@ -41,17 +41,16 @@ Status write_present(const std::string& folder, const RunResult& result,
 // (B, 1, Lq, Lkv)
 Result<Tensor<float, 4>> mean_over_heads(const Tensor<float, 4>& weights) {
   const auto [B, H, Lq, Lkv] = weights.extents();
-  auto mean = Tensor<float, 4>::create({B, 1, Lq, Lkv});
-  HEADWISE_TRY(mean);
+  HEADWISE_ASSIGN(auto mean, Tensor<float, 4>::create({B, 1, Lq, Lkv}));
   const std::size_t pairs = Lq * Lkv;
-  for (std::size_t n = 0; n < mean->size(); ++n) {
+  for (std::size_t n = 0; n < mean.size(); ++n) {
     const float* const first =
         weights.data() + n / pairs * H * pairs + n % pairs;
     float sum = 0;
     for (std::size_t h = 0; h < H; ++h) {
       sum += first[h * pairs];
     }
-    mean->data()[n] = sum / static_cast<float>(H);
+    mean.data()[n] = sum / static_cast<float>(H);
   }
   return mean;
 }
@@ -62,9 +61,8 @@ Status write_weights(const RunFlags& flags, const Tensor<float, 4>& weights,
     return write(flags.attn_weights, weights, with_batch,
                  flags.weights_form() != "mean");
   }
-  const auto mean = mean_over_heads(weights);
-  HEADWISE_TRY(mean);
-  return write(flags.attn_weights, *mean, with_batch, false);
+  HEADWISE_ASSIGN(const auto mean, mean_over_heads(weights));
+  return write(flags.attn_weights, mean, with_batch, false);
 }
 
 }  // namespace

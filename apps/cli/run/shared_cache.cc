@@ -102,9 +102,8 @@ Result<SharedSequences> SharedSequences::create(Communicator& group,
   HEADWISE_TRY(agreed(group, cache));
   SharedSequences made{*std::move(cache)};
   for (std::size_t b = 0; b < shape.B; ++b) {
-    const auto id = made.cache.add();
-    HEADWISE_TRY(id);
-    made.ids.push_back(*id);
+    HEADWISE_ASSIGN(const auto id, made.cache.add());
+    made.ids.push_back(id);
   }
   return made;
 }

@@ -61,9 +61,8 @@ Result<DataPlace> open_place(const std::string& path) {
   }
   std::ranges::sort(archives);
   for (const std::string& archive : archives) {
-    auto arrays = read_npz(archive);
-    HEADWISE_TRY(arrays);
-    place.arrays.merge(*arrays);
+    HEADWISE_ASSIGN(auto arrays, read_npz(archive));
+    place.arrays.merge(arrays);
   }
   return place;
 }
@@ -88,9 +87,8 @@ Result<std::optional<Array>> find_tensor(DataPlace& place,
     return (std::filesystem::path(place.path) / file).string();
   };
   if (place.files.contains(name + ".pb")) {
-    auto array = read_onnx_tensor(path(name + ".pb"));
-    HEADWISE_TRY(array);
-    return std::optional(*std::move(array));
+    HEADWISE_ASSIGN(auto array, read_onnx_tensor(path(name + ".pb")));
+    return std::optional(std::move(array));
   }
   Result<Array> array = Array{};
   if (place.files.contains(name + ".npy")) {
@@ -127,24 +125,22 @@ std::optional<std::size_t> memory_limit_of(std::size_t mebibytes) {
 
 Result<OnnxData> OnnxData::read(const std::string& path,
                                 const OnnxModel& model) {
-  auto place = open_place(path);
-  HEADWISE_TRY(place);
+  HEADWISE_ASSIGN(auto place, open_place(path));
   OnnxData data;
   for (std::size_t i = 0; i < model.inputs().size(); ++i) {
     const OnnxPort& port = model.inputs()[i];
-    auto found = find_tensor(*place, "input", i, port);
-    HEADWISE_TRY(found);
-    if (!*found) {
+    HEADWISE_ASSIGN(auto found, find_tensor(place, "input", i, port));
+    if (!found) {
       return option_error(
           "--data", message("has no input {}, which is {}", i, port.name),
           message("input_{}.pb or .npy, or a .npz file with it", i));
     }
-    data.inputs.push_back(**std::move(found));
+    data.inputs.push_back(*std::move(found));
   }
   for (std::size_t i = 0; i < model.outputs().size(); ++i) {
-    auto found = find_tensor(*place, "output", i, model.outputs()[i]);
-    HEADWISE_TRY(found);
-    data.outputs.push_back(*std::move(found));
+    HEADWISE_ASSIGN(auto found,
+                    find_tensor(place, "output", i, model.outputs()[i]));
+    data.outputs.push_back(std::move(found));
   }
   return data;
 }

@@ -11,14 +11,12 @@ Outcome write_picture(const std::string& path, const Draw& draw, bool png) {
   }
   png = png || path.ends_with(".png");
   constexpr double kZoom = 2;  // of pixels: sharp on screens of today
-  const auto svg = draw(png ? kZoom : 1);
-  HEADWISE_TRY(svg);
+  HEADWISE_ASSIGN(const auto svg, draw(png ? kZoom : 1));
   if (!png) {
-    return written(write_file_atomically(path, *svg));
+    return written(write_file_atomically(path, svg));
   }
-  const auto pixels = svg_to_png(*svg, kZoom);
-  HEADWISE_TRY(pixels);
-  return written(write_file_atomically(path, *pixels));
+  HEADWISE_ASSIGN(const auto pixels, svg_to_png(svg, kZoom));
+  return written(write_file_atomically(path, pixels));
 }
 
 }  // namespace headwise::cli

@@ -118,16 +118,14 @@ Result<std::vector<std::byte>> draw_png(std::string_view svg, double zoom) {
   const Result<RsvgLibrary>& library = rsvg_library();
   HEADWISE_TRY(library);
   const RsvgLibrary& rsvg = *library;
-  const auto picture = parse(rsvg, svg);
-  HEADWISE_TRY(picture);
-  const auto size = size_of(rsvg, picture->get(), zoom);
-  HEADWISE_TRY(size);
+  HEADWISE_ASSIGN(const auto picture, parse(rsvg, svg));
+  HEADWISE_ASSIGN(const auto size, size_of(rsvg, picture.get(), zoom));
   const Owned<cairo_surface_t> surface(
-      rsvg.surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(size->width),
-                          static_cast<int>(size->height)),
+      rsvg.surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(size.width),
+                          static_cast<int>(size.height)),
       rsvg.surface_destroy);
   HEADWISE_TRY(status_of(rsvg, rsvg.surface_status(surface.get())));
-  HEADWISE_TRY(draw(rsvg, picture->get(), *size, surface.get()));
+  HEADWISE_TRY(draw(rsvg, picture.get(), size, surface.get()));
   std::vector<std::byte> file;
   HEADWISE_TRY(status_of(rsvg, rsvg.write_png(surface.get(), append, &file)));
   return file;

@@ -126,15 +126,14 @@ void add_options(const Arguments& command, TrainFlags& flags) {
 
 Outcome run_train(const TrainFlags& flags, const Streams& streams) {
   HEADWISE_TRY(flags.line.check(kRules));
-  const auto group = join_job(longest_wait(flags.deadline));
-  HEADWISE_TRY(group);
+  HEADWISE_ASSIGN(const auto group, join_job(longest_wait(flags.deadline)));
   if (flags.has_model()) {
-    return run_sentences(flags, streams, **group);
+    return run_sentences(flags, streams, *group);
   }
-  HEADWISE_TRY(agreed(**group, (*group)->ranks() == 1
-                                   ? Outcome()
-                                   : usage("--task cannot be used by several "
-                                           "processes")));
+  HEADWISE_TRY(agreed(*group, group->ranks() == 1
+                                  ? Outcome()
+                                  : usage("--task cannot be used by several "
+                                          "processes")));
   if (!is_induction(flags)) {
     return run_task(flags, streams);
   }

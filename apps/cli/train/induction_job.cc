@@ -81,13 +81,12 @@ std::string report_text(const TrainFlags& flags, const InductionRun& run,
 Outcome finish_induction(const TrainFlags& flags, const InductionRun& run,
                          double seconds, const Executor& executor,
                          const Streams& streams) {
-  const auto texts = run.unseen_texts(kInductionTexts);
-  HEADWISE_TRY(texts);
-  const auto scores =
-      next_token_scores(run.model(), *texts, {.executor = &executor});
-  HEADWISE_TRY(scores);
-  const double accuracy = accuracy_on_repeats(*scores);
-  const std::string lines = induction_lines(run.model(), *texts);
+  HEADWISE_ASSIGN(const auto texts, run.unseen_texts(kInductionTexts));
+  HEADWISE_ASSIGN(
+      const auto scores,
+      next_token_scores(run.model(), texts, {.executor = &executor}));
+  const double accuracy = accuracy_on_repeats(scores);
+  const std::string lines = induction_lines(run.model(), texts);
   HEADWISE_TRY(written(run.model().write(
       flags.out,
       std::array{std::string(kCheckpointFile), std::string(kTextsFile)})));

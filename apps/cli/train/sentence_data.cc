@@ -27,9 +27,8 @@ Result<LabelledText> read_labels_and_text(std::string_view option,
 }  // namespace
 
 Result<SentenceData> read_sentence_data(const TrainFlags& flags) {
-  auto text = read_labels_and_text("--data", flags.data);
-  HEADWISE_TRY(text);
-  SentenceData data{.text = *std::move(text)};
+  HEADWISE_ASSIGN(auto text, read_labels_and_text("--data", flags.data));
+  SentenceData data{.text = std::move(text)};
   data.labels = distinct_labels(data.text);
   if (data.labels.size() < 2) {
     return FileSubject{"--data", data.text.file}.bad_data(
@@ -40,12 +39,11 @@ Result<SentenceData> read_sentence_data(const TrainFlags& flags) {
   if (flags.test.empty()) {
     return data;
   }
-  auto test = read_labels_and_text("--test", flags.test);
-  HEADWISE_TRY(test);
-  if (const auto targets = targets_of(*test, data.labels); !targets) {
+  HEADWISE_ASSIGN(auto test, read_labels_and_text("--test", flags.test));
+  if (const auto targets = targets_of(test, data.labels); !targets) {
     return error_of_option("--test", targets.error());
   }
-  data.test = *std::move(test);
+  data.test = std::move(test);
   return data;
 }
 

@@ -93,11 +93,12 @@ Outcome check_same_digest(Communicator& group, std::string_view option,
   if (group.ranks() == 1) {
     return {};
   }
-  const auto sha256 = agreed_on(
-      group,
-      work_visibly(&group, [&]() -> Result<std::string> { return digest(); }));
-  HEADWISE_TRY(sha256);
-  return check_same_file(group, option, *sha256);
+  HEADWISE_ASSIGN(
+      const auto sha256,
+      agreed_on(group, work_visibly(&group, [&]() -> Result<std::string> {
+                  return digest();
+                })));
+  return check_same_file(group, option, sha256);
 }
 
 class SentenceJob {
@@ -161,10 +162,10 @@ Outcome SentenceJob::check_same_model(const SentenceEncoder& encoder) const {
 }
 
 Status SentenceJob::count_cut(const SentenceEncoder& encoder) {
-  const auto tokens = encoder.tokenize(data_.text.texts, options());
-  HEADWISE_TRY(tokens);
+  HEADWISE_ASSIGN(const auto tokens,
+                  encoder.tokenize(data_.text.texts, options()));
   report_.cut = static_cast<std::size_t>(std::ranges::count_if(
-      tokens->cut, [](std::size_t tokens_cut) { return tokens_cut != 0; }));
+      tokens.cut, [](std::size_t tokens_cut) { return tokens_cut != 0; }));
   return ok();
 }
 
@@ -185,22 +186,19 @@ Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
 // ---- The classifier alone. ----
 
 Outcome SentenceJob::train_classifier() {
-  const auto encoder = read_encoder(BertUse::inference, {});
-  HEADWISE_TRY(encoder);
-  HEADWISE_TRY(check_same_model(*encoder));
+  HEADWISE_ASSIGN(const auto encoder, read_encoder(BertUse::inference, {}));
+  HEADWISE_TRY(check_same_model(encoder));
   report_.max_tokens =
-      sentence_settings(flags_, {}, encoder->settings().max_tokens).max_tokens;
+      sentence_settings(flags_, {}, encoder.settings().max_tokens).max_tokens;
   HEADWISE_TRY(agreed(
-      group_, work_visibly(&group_, [&] { return count_cut(*encoder); })));
-  const auto probe = classifier_of(*encoder);
-  HEADWISE_TRY(probe);
-  auto after = measure(*encoder, *probe);
-  HEADWISE_TRY(after);
+      group_, work_visibly(&group_, [&] { return count_cut(encoder); })));
+  HEADWISE_ASSIGN(const auto probe, classifier_of(encoder));
+  HEADWISE_ASSIGN(auto after, measure(encoder, probe));
   report_.steps = ProbeTraining{}.steps;
   report_.compared_with = "always the commonest label";
   report_.before = most_common_label_answers(data_);
-  report_.after = *std::move(after);
-  return finish({.probe = &*probe});
+  report_.after = std::move(after);
+  return finish({.probe = &probe});
 }
 
 // ---- The whole model. ----
@@ -210,20 +208,18 @@ Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
   const ClassifierSettings settings =
       sentence_settings(flags_, checkpoint, encoder.settings().max_tokens);
   report_.max_tokens = settings.max_tokens;
-  auto probe = classifier_of(encoder);
-  HEADWISE_TRY(probe);
+  HEADWISE_ASSIGN(auto probe, classifier_of(encoder));
   auto examples = agreed_on(group_, work_visibly(&group_, [&] {
                               return ClassifierExamples::of(data_.text, encoder,
-                                                            *probe, options());
+                                                            probe, options());
                             }));
   HEADWISE_TRY(examples);
   report_.cut = examples->cut;
-  auto before = measure(encoder, *probe);
-  HEADWISE_TRY(before);
+  HEADWISE_ASSIGN(auto before, measure(encoder, probe));
   report_.compared_with = "classifier only, encoder unchanged";
-  report_.before = *std::move(before);
+  report_.before = std::move(before);
   return of_all(ClassifierRun::create(settings, std::move(encoder),
-                                      *std::move(probe), *std::move(examples),
+                                      std::move(probe), *std::move(examples),
                                       &group_));
 }
 
@@ -285,24 +281,21 @@ Outcome SentenceJob::train_all() {
   const std::string path = checkpoint_path(flags_.resume);
   Checkpoint checkpoint;
   HEADWISE_TRY(read_resumed(path, checkpoint));
-  auto encoder = read_encoder(BertUse::training, checkpoint);
-  HEADWISE_TRY(encoder);
-  HEADWISE_TRY(check_same_model(*encoder));
-  auto run = start(*std::move(encoder), checkpoint);
-  HEADWISE_TRY(run);
+  HEADWISE_ASSIGN(auto encoder, read_encoder(BertUse::training, checkpoint));
+  HEADWISE_TRY(check_same_model(encoder));
+  HEADWISE_ASSIGN(auto run, start(std::move(encoder), checkpoint));
   if (!flags_.resume.empty()) {
-    const Status s = run->resume(checkpoint, path);
+    const Status s = run.resume(checkpoint, path);
     HEADWISE_TRY(
         agreed(group_, s ? Outcome() : Outcome(error_of_argument(s.error()))));
     checkpoint = {};
   }
-  HEADWISE_TRY(take_steps(*run));
-  auto after = measure(run->encoder(), run->probe());
-  HEADWISE_TRY(after);
-  report_.steps = run->steps();
-  report_.epoch_losses = run->epoch_losses();
-  report_.after = *std::move(after);
-  ModelChanges changes = run->changes();
+  HEADWISE_TRY(take_steps(run));
+  HEADWISE_ASSIGN(auto after, measure(run.encoder(), run.probe()));
+  report_.steps = run.steps();
+  report_.epoch_losses = run.epoch_losses();
+  report_.after = std::move(after);
+  ModelChanges changes = run.changes();
   if (has_checkpoint_) {
     changes.keep.emplace_back(kCheckpointFile);
   }
@@ -383,17 +376,17 @@ Outcome run_sentences(const TrainFlags& flags, const Streams& streams,
   // Only rank 0 writes.
   HEADWISE_TRY(
       agreed(group, group.rank() == 0 ? check_files(flags) : Outcome()));
-  const auto executor = agreed_on(group, executor_with(flags.threads));
-  HEADWISE_TRY(executor);
-  auto data = agreed_on(
-      group, work_visibly(&group, [&] { return read_sentence_data(flags); }));
-  HEADWISE_TRY(data);
+  HEADWISE_ASSIGN(const auto executor,
+                  agreed_on(group, executor_with(flags.threads)));
+  HEADWISE_ASSIGN(auto data, agreed_on(group, work_visibly(&group, [&] {
+                                         return read_sentence_data(flags);
+                                       })));
   HEADWISE_TRY(
-      check_same_digest(group, "--data", [&] { return data->text.sha256(); }));
+      check_same_digest(group, "--data", [&] { return data.text.sha256(); }));
   HEADWISE_TRY(check_same_digest(group, "--test", [&] {
-    return data->test ? data->test->sha256() : std::string("no file");
+    return data.test ? data.test->sha256() : std::string("no file");
   }));
-  SentenceJob job(flags, streams, group, *executor, *std::move(data));
+  SentenceJob job(flags, streams, group, executor, std::move(data));
   return flags.trains_all() ? job.train_all() : job.train_classifier();
 }
 

@@ -90,17 +90,15 @@ Status begin_results(const TrainFlags& flags,
 
 Status write_results(const TaskRun& run, const std::string& folder) {
   HEADWISE_TRY(run.write_params_to(folder + "/params.npz"));
-  const auto unseen = run.unseen_sequences(kSequences);
-  HEADWISE_TRY(unseen);
-  HEADWISE_TRY(write_file_atomically(folder + "/tokens.txt",
-                                     file_lines(unseen->tokens)));
-  if (unseen->target_tokens.size() != 0) {
+  HEADWISE_ASSIGN(const auto unseen, run.unseen_sequences(kSequences));
+  HEADWISE_TRY(
+      write_file_atomically(folder + "/tokens.txt", file_lines(unseen.tokens)));
+  if (unseen.target_tokens.size() != 0) {
     HEADWISE_TRY(write_file_atomically(folder + "/target_tokens.txt",
-                                       file_lines(unseen->target_tokens)));
+                                       file_lines(unseen.target_tokens)));
   }
-  const auto picture = curve_svg(curve_of(run));
-  HEADWISE_TRY(picture);
-  return write_file_atomically(folder + "/curve.svg", *picture);
+  HEADWISE_ASSIGN(const auto picture, curve_svg(curve_of(run)));
+  return write_file_atomically(folder + "/curve.svg", picture);
 }
 
 std::string explain_command(const TaskRun& run, const std::string& folder) {

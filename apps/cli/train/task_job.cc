@@ -103,12 +103,10 @@ TaskSettings task_settings(const TrainFlags& flags, TaskSettings settings) {
 
 Outcome finish_task(const TrainFlags& flags, const TaskRun& run, double seconds,
                     const Executor& executor, const Streams& streams) {
-  auto score = run.score(executor);
-  auto uniform = run.uniform_score(executor);
-  HEADWISE_TRY(score);
-  HEADWISE_TRY(uniform);
+  HEADWISE_ASSIGN(auto score, run.score(executor));
+  HEADWISE_ASSIGN(auto uniform, run.uniform_score(executor));
   HEADWISE_TRY(written(write_results(run, flags.out)));
-  const Report report{seconds, *std::move(score), *std::move(uniform),
+  const Report report{seconds, std::move(score), std::move(uniform),
                       explain_command(run, flags.out)};
   return print(streams.out,
                flags.json ? json_of(run, report) : text_of(run, report));

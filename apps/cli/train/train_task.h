@@ -50,15 +50,14 @@ Result<Run> start_run(const TaskKind<Run, Settings>& kind,
     return Run::create(kind.of_flags(flags, {}));
   }
   const std::string path = checkpoint_path(flags.resume);
-  const auto checkpoint = read_run(flags.resume);
-  HEADWISE_TRY(checkpoint);
-  auto run = Run::create(kind.of_flags(flags, kind.of_checkpoint(*checkpoint)));
-  HEADWISE_TRY(run);
-  if (Status s = run->resume(*checkpoint, path); !s) {
+  HEADWISE_ASSIGN(const auto checkpoint, read_run(flags.resume));
+  HEADWISE_ASSIGN(auto run, Run::create(kind.of_flags(
+                                flags, kind.of_checkpoint(checkpoint))));
+  if (Status s = run.resume(checkpoint, path); !s) {
     return error_of_argument(s.error());
   }
   HEADWISE_TRY(
-      check_steps(flags.steps.value_or(kind.steps), run->steps(), path,
+      check_steps(flags.steps.value_or(kind.steps), run.steps(), path,
                   has_results_of_checkpoint(flags.out, kind.last_results)));
   return run;
 }
@@ -67,13 +66,12 @@ Result<Run> start_run(const TaskKind<Run, Settings>& kind,
 template <class Run, class Settings>
 Status save(const TaskKind<Run, Settings>& kind, const TrainFlags& flags,
             const Run& run, bool is_first) {
-  const auto made = make_out_folder(flags.out);
-  HEADWISE_TRY(made);
+  HEADWISE_ASSIGN(const auto made, make_out_folder(flags.out));
   Status s = is_first && !kind.replaces_folder
                  ? begin_results(flags, kind.results)
                  : ok();
   s = s ? run.write_checkpoint_to(checkpoint_path(flags.out)) : s;
-  if (!s && *made) {
+  if (!s && made) {
     remove_empty_folder(flags.out);
   }
   return s;
@@ -119,15 +117,13 @@ Outcome train_task(const TaskKind<Run, Settings>& kind, const TrainFlags& flags,
   }
   HEADWISE_TRY(files.check());
   HEADWISE_TRY(check_earlier_result(flags, kind.results));
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  auto run = start_run(kind, flags);
-  HEADWISE_TRY(run);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  HEADWISE_ASSIGN(auto run, start_run(kind, flags));
   const auto begin = std::chrono::steady_clock::now();
-  HEADWISE_TRY(take_steps(kind, flags, *executor, *run, streams));
+  HEADWISE_TRY(take_steps(kind, flags, executor, run, streams));
   const std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - begin;
-  return finish(*run, taken.count(), *executor);
+  return finish(run, taken.count(), executor);
 }
 
 }  // namespace headwise::cli

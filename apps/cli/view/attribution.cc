@@ -22,31 +22,27 @@ std::vector<double> numbers_of(TensorView<const float, 3> of_heads,
 
 Result<Attribution> rollout_of(const AttributionFlags& flags,
                                const ViewedHeads& heads) {
-  const auto token = output_token(flags, heads.text());
-  HEADWISE_TRY(token);
-  auto row = Tensor<float, 3>::create({1, 1, heads.text().query_labels.size()});
-  HEADWISE_TRY(row);
-  (*row)(0, 0, *token) = 1;
-  const auto shares = cli::rollout_of(heads, *row);
-  HEADWISE_TRY(shares);
+  HEADWISE_ASSIGN(const auto token, output_token(flags, heads.text()));
+  HEADWISE_ASSIGN(auto row, Tensor<float, 3>::create(
+                                {1, 1, heads.text().query_labels.size()}));
+  row(0, 0, token) = 1;
+  HEADWISE_ASSIGN(const auto shares, cli::rollout_of(heads, row));
   Attribution attribution;
-  attribution.output_token = *token;
-  attribution.tokens = numbers_of(*shares, 0);
+  attribution.output_token = token;
+  attribution.tokens = numbers_of(shares, 0);
   return attribution;
 }
 
 Result<Attribution> flow_of(const AttributionFlags& flags,
                             const ViewedHeads& heads) {
-  const auto token = output_token(flags, heads.text());
-  HEADWISE_TRY(token);
+  HEADWISE_ASSIGN(const auto token, output_token(flags, heads.text()));
   HEADWISE_TRY(check_flow_tokens(heads));
-  const auto weights = mean_weights_of(heads);
-  HEADWISE_TRY(weights);
-  const auto flow = attention_flow(*weights, *token, *heads.options().executor);
-  HEADWISE_TRY(flow);
+  HEADWISE_ASSIGN(const auto weights, mean_weights_of(heads));
+  HEADWISE_ASSIGN(const auto flow,
+                  attention_flow(weights, token, *heads.options().executor));
   Attribution attribution;
-  attribution.output_token = *token;
-  attribution.tokens.assign(flow->elements().begin(), flow->elements().end());
+  attribution.output_token = token;
+  attribution.tokens.assign(flow.elements().begin(), flow.elements().end());
   return attribution;
 }
 
@@ -70,36 +66,35 @@ void add_attributed_heads(const ViewedHeads& heads,
 
 Result<Attribution> head_gradients(const AttributionFlags& flags,
                                    const ViewedHeads& heads) {
-  const auto target = GradientTarget::read(flags, heads);
-  HEADWISE_TRY(target);
+  HEADWISE_ASSIGN(const auto target, GradientTarget::read(flags, heads));
   Attribution attribution;
   attribution.columns = {flags.name};
-  attribution.target = target->of();
+  attribution.target = target.of();
   const Executor& executor = *heads.options().executor;
   if (flags.name == "gradient") {
-    const auto layers =
-        target->target().gradient_attention_of(target->ids(), executor);
-    HEADWISE_TRY(layers);
+    HEADWISE_ASSIGN(const auto layers, target.target().gradient_attention_of(
+                                           target.ids(), executor));
     attribution.key_column = "key_gradients";
     add_attributed_heads(
-        heads, *target,
+        heads, target,
         [&](std::size_t layer, std::size_t at) {
-          return (*layers)[layer].totals(0, at);
+          return layers[layer].totals(0, at);
         },
         [&](std::size_t layer, std::size_t at) {
-          return numbers_of((*layers)[layer].columns, at);
+          return numbers_of(layers[layer].columns, at);
         },
         attribution);
     return attribution;
   }
-  const auto parts = integrated_gates(
-      target->target().gated(target->ids(), executor), 0,
-      {.path = flags.name == "integrated" ? GatePath::all_layers
-                                          : GatePath::each_layer});
-  HEADWISE_TRY(parts);
+  HEADWISE_ASSIGN(
+      const auto parts,
+      integrated_gates(
+          target.target().gated(target.ids(), executor), 0,
+          {.path = flags.name == "integrated" ? GatePath::all_layers
+                                              : GatePath::each_layer}));
   add_attributed_heads(
-      heads, *target,
-      [&](std::size_t layer, std::size_t at) { return (*parts)[layer][at]; },
+      heads, target,
+      [&](std::size_t layer, std::size_t at) { return parts[layer][at]; },
       [](std::size_t, std::size_t) { return std::vector<double>(); },
       attribution);
   return attribution;

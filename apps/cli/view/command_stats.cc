@@ -96,17 +96,15 @@ FilePlan stats_files(const StatsFlags& flags) {
 
 Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(stats_files(flags).check());
-  const auto heads = read_viewed_heads(flags.seen);
-  HEADWISE_TRY(heads);
-  HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
-  auto stats =
-      compute_head_stats(**heads, flags.seen.operation, flags.attribution);
-  HEADWISE_TRY(stats);
+  HEADWISE_ASSIGN(const auto heads, read_viewed_heads(flags.seen));
+  HEADWISE_TRY(check_sort(flags.sort, heads->text().cross));
+  HEADWISE_ASSIGN(auto stats, compute_head_stats(*heads, flags.seen.operation,
+                                                 flags.attribution));
   if (!flags.sort.empty()) {
-    sort_by(flags.sort, *stats);
+    sort_by(flags.sort, stats);
   }
-  warn_of_unknown({&*heads, 1}, streams.err);
-  const ViewedText& seen = (*heads)->text();
+  warn_of_unknown({&heads, 1}, streams.err);
+  const ViewedText& seen = heads->text();
   if (seen.uneven) {
     streams.err << seen.uneven->nan;
   }
@@ -116,7 +114,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   if (flags.json || flags.csv) {
     return print_or_write(
         flags, streams,
-        flags.json ? stats_json(seen, *stats) : stats_csv(seen, *stats));
+        flags.json ? stats_json(seen, stats) : stats_csv(seen, stats));
   }
   std::string head;
   if (!seen.nodes.empty()) {
@@ -129,32 +127,31 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
                plural(seen.query_labels.size()));
   }
   return print_or_write(flags, streams,
-                        head + stats_table(*stats) +
-                            attribution_text(seen, *stats) +
+                        head + stats_table(stats) +
+                            attribution_text(seen, stats) +
                             (seen.read.empty() ? "" : "\n" + seen.read));
 }
 
 Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(stats_files(flags).check());
-  const auto models = compare_two_models(flags.seen, flags.sort);
-  HEADWISE_TRY(models);
+  HEADWISE_ASSIGN(const auto models,
+                  compare_two_models(flags.seen, flags.sort));
   return print_or_write(flags, streams,
-                        flags.json  ? against_json(*models)
-                        : flags.csv ? against_csv(*models)
-                                    : against_text(*models));
+                        flags.json  ? against_json(models)
+                        : flags.csv ? against_csv(models)
+                                    : against_text(models));
 }
 
 Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_text_stats_flags(flags.seen));
   HEADWISE_TRY(stats_files(flags).check());
-  const auto stats =
-      compute_text_stats(flags.seen, flags.seen.texts, flags.sort);
-  HEADWISE_TRY(stats);
-  warn_of_unknown(stats->model, stats->tokens, streams.err);
+  HEADWISE_ASSIGN(const auto stats,
+                  compute_text_stats(flags.seen, flags.seen.texts, flags.sort));
+  warn_of_unknown(stats.model, stats.tokens, streams.err);
   return print_or_write(flags, streams,
-                        flags.json  ? text_stats_json(*stats)
-                        : flags.csv ? text_stats_csv(*stats)
-                                    : text_stats_table(*stats));
+                        flags.json  ? text_stats_json(stats)
+                        : flags.csv ? text_stats_csv(stats)
+                                    : text_stats_table(stats));
 }
 
 std::string corpus_head(const CorpusText& text) {
@@ -183,9 +180,9 @@ std::string corpus_text(const StatsFlags& flags, const CorpusStats& stats) {
 }
 
 Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
-  const auto joined = join_job(longest_wait(flags.corpus.deadline));
-  HEADWISE_TRY(joined);
-  Communicator& group = **joined;
+  HEADWISE_ASSIGN(const auto joined,
+                  join_job(longest_wait(flags.corpus.deadline)));
+  Communicator& group = *joined;
   HEADWISE_TRY(agreed(group, stats_files(flags).check()));
   HEADWISE_TRY(agreed(group, check_sort(flags.sort, /*cross=*/false)));
   CorpusStats stats;

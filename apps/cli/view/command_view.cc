@@ -197,13 +197,12 @@ struct MadePage {
 
 Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
                            HeadDrawing* drawing) {
-  const auto attribution =
-      PageAttribution::compute(flags.attribution, *documents.front());
-  HEADWISE_TRY(attribution);
+  HEADWISE_ASSIGN(
+      const auto attribution,
+      PageAttribution::compute(flags.attribution, *documents.front()));
   ViewPageSettings settings = settings_of(flags, *documents.front());
-  attribution->add_to(settings);
-  auto page = ViewPage::create(std::move(settings));
-  HEADWISE_TRY(page);
+  attribution.add_to(settings);
+  HEADWISE_ASSIGN(auto page, ViewPage::create(std::move(settings)));
   const std::size_t layers =
       documents.size() * documents.front()->layers().size();
   ProgressBar bar{"view", "layers"};
@@ -218,12 +217,12 @@ Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
   for (std::size_t n = 0; n < documents.size(); ++n) {
     const ViewedHeads& heads = *documents[n];
     if (n != 0) {
-      HEADWISE_TRY(page->next(settings_of(flags, heads)));
+      HEADWISE_TRY(page.next(settings_of(flags, heads)));
     }
     const char* const option =
         !flags.seen.against.empty() && n % 2 == 1 ? "--against" : "--model";
     const auto see = [&](const ViewedLayer& layer) -> Status {
-      Status s = add_to_page(*page, layer, *attribution, drawing);
+      Status s = add_to_page(page, layer, attribution, drawing);
       ++done;
       show();
       return s ? s : Status(error_of_layer(layer, option, s.error()));
@@ -234,14 +233,12 @@ Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
   std::string only;
   if (!flags.seen.against.empty() ||
       (!flags.seen.ablate.empty() && flags.seen.pair.empty())) {
-    const auto models = compare(flags, documents);
-    HEADWISE_TRY(models);
-    page->set_changes(changes_of(flags, documents, *models));
-    only = only_text(*models);
+    HEADWISE_ASSIGN(const auto models, compare(flags, documents));
+    page.set_changes(changes_of(flags, documents, models));
+    only = only_text(models);
   }
-  auto html = page->html();
-  HEADWISE_TRY(html);
-  return MadePage{*std::move(html), std::move(only)};
+  HEADWISE_ASSIGN(auto html, page.html());
+  return MadePage{std::move(html), std::move(only)};
 }
 
 // "page.html: 6 layers, 9 queries, 9 keys, 0.4 MB", and what was cut.
@@ -360,9 +357,8 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   HEADWISE_TRY(
       check_page_attribution(flags.seen, flags.page(), flags.attribution));
   HEADWISE_TRY(flags.seen.line.files().check());
-  const auto documents = read_viewed_documents(flags.seen);
-  HEADWISE_TRY(documents);
-  const ViewedHeads& heads = *documents->front();
+  HEADWISE_ASSIGN(const auto documents, read_viewed_documents(flags.seen));
+  const ViewedHeads& heads = *documents.front();
   HEADWISE_TRY(check_sort(flags.sort, heads.text().cross));
   const bool draws = flags.pictures() || flags.json;
   std::optional<HeadId> whole;
@@ -382,7 +378,7 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       }
       path = *std::move(made);
     }
-    HEADWISE_TRY(write_page(flags, path, *documents, draws ? &drawing : nullptr,
+    HEADWISE_TRY(write_page(flags, path, documents, draws ? &drawing : nullptr,
                             streams));
   }
   if (draws) {
@@ -393,11 +389,11 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
             : compute_heads(heads, flags.seen.sequence.value_or(0), whole),
         whole, streams));
   }
-  warn_of_unknown(*documents, streams.err);
+  warn_of_unknown(documents, streams.err);
   if (!flags.seen.ablate.empty()) {
-    const auto ablated = parse_head_list("--ablate", flags.seen.ablate);
-    HEADWISE_TRY(ablated);
-    streams.err << unseen_text(*ablated, heads.layers());
+    HEADWISE_ASSIGN(const auto ablated,
+                    parse_head_list("--ablate", flags.seen.ablate));
+    streams.err << unseen_text(ablated, heads.layers());
   }
   streams.err << left_out_text(heads.text()) << std::flush;
   return flags.open ? show_page(flags, path, streams) : Outcome();

@@ -42,14 +42,15 @@ Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
                                    const Executor& executor) {
   AttentionOptions options;
   options.executor = &executor;
-  auto done = attention_statistics(
-      query, key,
-      TensorView<const float, 4>(nullptr, without_features(key.extents())),
-      {.output =
-           TensorView<float, 4>(nullptr, without_features(query.extents()))},
-      options, {.statistics = {.rows = true, .separators = separators}});
-  HEADWISE_TRY(done);
-  return std::move(done->pooled);
+  HEADWISE_ASSIGN(
+      auto done,
+      attention_statistics(
+          query, key,
+          TensorView<const float, 4>(nullptr, without_features(key.extents())),
+          {.output = TensorView<float, 4>(nullptr,
+                                          without_features(query.extents()))},
+          options, {.statistics = {.rows = true, .separators = separators}}));
+  return std::move(done.pooled);
 }
 
 }  // namespace
@@ -111,22 +112,20 @@ Status CorpusHeads::add_layer(std::size_t layer,
   if (kept_heads(model_.settings().config, layer).none()) {
     return ok();
   }
-  const auto projected = ProjectedHeads::of(
-      model_.encoder().layers()[layer].attention, hidden, executor);
-  HEADWISE_TRY(projected);
+  HEADWISE_ASSIGN(const auto projected,
+                  ProjectedHeads::of(model_.encoder().layers()[layer].attention,
+                                     hidden, executor));
   std::size_t first = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     const std::size_t count = ids[n].size();
-    auto separators = Tensor<bool, 2>::create({1, count});
-    HEADWISE_TRY(separators);
+    HEADWISE_ASSIGN(auto separators, Tensor<bool, 2>::create({1, count}));
     for (std::size_t t = 0; t < count; ++t) {
-      (*separators)(0, t) = is_separator_[static_cast<std::size_t>(ids[n][t])];
+      separators(0, t) = is_separator_[static_cast<std::size_t>(ids[n][t])];
     }
-    auto pooled =
-        pooled_of(projected->query(first, count), projected->key(first, count),
-                  *separators, executor);
-    HEADWISE_TRY(pooled);
-    sequences[n].push_back(*std::move(pooled));
+    HEADWISE_ASSIGN(auto pooled, pooled_of(projected.query(first, count),
+                                           projected.key(first, count),
+                                           separators, executor));
+    sequences[n].push_back(std::move(pooled));
     first += count;
   }
   return ok();
@@ -143,8 +142,7 @@ Result<std::vector<CorpusHeads::OfSequence>> CorpusHeads::statistics_of(
     const bool wanted = std::ranges::find(layers_, layer) != layers_.end();
     return wanted ? add_layer(layer, hidden, ids, executor, sequences) : ok();
   };
-  const auto done = model_.encoder().forward(ids, options);
-  HEADWISE_TRY(done);
+  HEADWISE_ASSIGN(const auto done, model_.encoder().forward(ids, options));
   return sequences;
 }
 

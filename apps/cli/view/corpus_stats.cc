@@ -41,21 +41,18 @@ struct CorpusInputs {
 
 Result<CorpusInputs> read_inputs(const ViewedFlags& seen,
                                  const CorpusFlags& flags) {
-  auto text = read_text("--corpus", flags.corpus);
-  HEADWISE_TRY(text);
+  HEADWISE_ASSIGN(auto text, read_text("--corpus", flags.corpus));
   HEADWISE_TRY(check_lines({"--corpus", name_of_text(flags.corpus)},
-                           text_lines(*text), "one sentence per line"));
-  auto executor = executor_with(seen.operation.threads);
-  HEADWISE_TRY(executor);
-  auto model = read_model(seen.model);
-  HEADWISE_TRY(model);
-  auto layers = parse_layers(seen.layers, model->settings().config.num_layers);
-  HEADWISE_TRY(layers);
-  const auto limit =
-      token_limit(seen.max_tokens, seen.model, model->settings());
-  HEADWISE_TRY(limit);
-  return CorpusInputs{*std::move(text), *std::move(executor), *std::move(model),
-                      *std::move(layers), limit->tokens};
+                           text_lines(text), "one sentence per line"));
+  HEADWISE_ASSIGN(auto executor, executor_with(seen.operation.threads));
+  HEADWISE_ASSIGN(auto model, read_model(seen.model));
+  HEADWISE_ASSIGN(
+      auto layers,
+      parse_layers(seen.layers, model.settings().config.num_layers));
+  HEADWISE_ASSIGN(const auto limit,
+                  token_limit(seen.max_tokens, seen.model, model.settings()));
+  return CorpusInputs{std::move(text), std::move(executor), std::move(model),
+                      std::move(layers), limit.tokens};
 }
 
 // The groups of a corpus: step s computes one group on each rank, and rank 0
@@ -93,9 +90,7 @@ class CorpusJob {
     if (group_.ranks() == 1 && flags_.out.empty()) {
       return ok();
     }
-    const auto model = digest_of_model(seen_.model, in_.model);
-    HEADWISE_TRY(model);
-    model_ = *model;
+    HEADWISE_ASSIGN(model_, digest_of_model(seen_.model, in_.model));
     text_ = sha256_of(in_.text);
     return ok();
   }
@@ -116,9 +111,9 @@ class CorpusJob {
                                         {"max_tokens", in_.max_tokens}});
       read_journal();
     }
-    const auto done = share_text(group_, std::to_string(done_), 0);
-    HEADWISE_TRY(done);
-    done_ = std::stoul(*done);
+    HEADWISE_ASSIGN(const auto done,
+                    share_text(group_, std::to_string(done_), 0));
+    done_ = std::stoul(done);
     return {};
   }
 

@@ -77,12 +77,12 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
   GradientTarget target;
   HEADWISE_TRY(text.causal ? target.read_causal(flags, text, executor)
                            : target.read_sentences(flags, text, executor));
-  const auto value = target.target().value(target.ids(), {}, executor);
-  HEADWISE_TRY(value);
-  if (!std::isfinite(*value)) {
+  HEADWISE_ASSIGN(const auto value,
+                  target.target().value(target.ids(), {}, executor));
+  if (!std::isfinite(value)) {
     return outputs_overflow();
   }
-  target.of_.value = *value;
+  target.of_.value = value;
   return target;
 }
 
@@ -93,17 +93,15 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
     return bad_option("--output-token", std::to_string(*flags.output_token),
                       "none: gradients of this model are of its whole text");
   }
-  auto read = read_classifier(*text.model);
-  HEADWISE_TRY(read);
-  sentences_ = std::make_unique<SentenceClassifier>(*std::move(read));
+  HEADWISE_ASSIGN(auto read, read_classifier(*text.model));
+  sentences_ = std::make_unique<SentenceClassifier>(std::move(read));
   const auto& [encoder, probe] = *sentences_;
-  const auto label = find_label(flags.target, probe);
-  HEADWISE_TRY(label);
-  auto encoded = encoder.tokenizer().encode(*text.text, text.max_tokens);
-  HEADWISE_TRY(encoded);
-  ids_ = std::move(encoded->ids);
+  HEADWISE_ASSIGN(const auto label, find_label(flags.target, probe));
+  HEADWISE_ASSIGN(auto encoded,
+                  encoder.tokenizer().encode(*text.text, text.max_tokens));
+  ids_ = std::move(encoded.ids);
   auto target =
-      probe ? EmbeddingTarget::label(encoder, *probe, ids_, *label, executor)
+      probe ? EmbeddingTarget::label(encoder, *probe, ids_, label, executor)
             : EmbeddingTarget::length(encoder, ids_, executor);
   if (!target) {
     return error_of_target(target.error());
@@ -118,18 +116,15 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
 Status GradientTarget::read_causal(const AttributionFlags& flags,
                                    const ViewedText& text,
                                    const Executor& executor) {
-  auto read = read_causal_model(*text.model);
-  HEADWISE_TRY(read);
-  causal_ = std::make_unique<CausalModel>(*std::move(read));
-  const auto token = find_token(flags.target, causal_->vocabulary());
-  HEADWISE_TRY(token);
-  const auto position = output_token(flags, text);
-  HEADWISE_TRY(position);
-  auto encoded = causal_->encode(*text.text, text.max_tokens);
-  HEADWISE_TRY(encoded);
-  ids_ = std::move(encoded->ids);
+  HEADWISE_ASSIGN(auto read, read_causal_model(*text.model));
+  causal_ = std::make_unique<CausalModel>(std::move(read));
+  HEADWISE_ASSIGN(const auto token,
+                  find_token(flags.target, causal_->vocabulary()));
+  HEADWISE_ASSIGN(const auto position, output_token(flags, text));
+  HEADWISE_ASSIGN(auto encoded, causal_->encode(*text.text, text.max_tokens));
+  ids_ = std::move(encoded.ids);
   auto target = TokenTarget::create(
-      *causal_, ids_, {.position = *position, .token = *token}, executor);
+      *causal_, ids_, {.position = position, .token = token}, executor);
   if (!target) {
     return error_of_target(target.error());
   }

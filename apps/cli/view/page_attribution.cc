@@ -28,10 +28,8 @@ Result<std::vector<PageAttribution::Gradient>> page_gradients(
     HEADWISE_TRY(sums);
     Tensor<float, 4> map;
     if (!pooled_by_page(layer.d_context.extent(1), value->extent(1))) {
-      auto made =
-          gradient_attention_map(layer.heads, layer.d_context, layer.options);
-      HEADWISE_TRY(made);
-      map = *std::move(made);
+      HEADWISE_ASSIGN(map, gradient_attention_map(layer.heads, layer.d_context,
+                                                  layer.options));
     }
     found.resize(std::max(found.size(), layer.number + 1));
     found[layer.number] = {*std::move(d_context), *std::move(value),
@@ -43,10 +41,9 @@ Result<std::vector<PageAttribution::Gradient>> page_gradients(
 }
 
 Result<Tensor<float, 3>> identity(std::size_t size) {
-  auto rows = Tensor<float, 3>::create({1, size, size});
-  HEADWISE_TRY(rows);
+  HEADWISE_ASSIGN(auto rows, Tensor<float, 3>::create({1, size, size}));
   for (std::size_t i = 0; i < size; ++i) {
-    (*rows)(0, i, i) = 1;
+    rows(0, i, i) = 1;
   }
   return rows;
 }
@@ -60,9 +57,8 @@ Result<PageAttribution> PageAttribution::compute(
     HEADWISE_TRY(made.take_gradients(flags, heads));
   }
   if (flags.has("rollout") || flags.has("flow")) {
-    const auto token = output_token(flags.common, heads.text());
-    HEADWISE_TRY(token);
-    made.output_token_ = *token;
+    HEADWISE_ASSIGN(made.output_token_,
+                    output_token(flags.common, heads.text()));
   }
   if (flags.has("flow")) {
     HEADWISE_TRY(check_flow_tokens(heads));
@@ -81,15 +77,12 @@ Status PageAttribution::take_gradients(const PageAttributionFlags& flags,
   if (!heads.text().causal && (flags.has("rollout") || flags.has("flow"))) {
     named.output_token.reset();  // that of rollout and flow
   }
-  const auto target = GradientTarget::read(named, heads);
-  HEADWISE_TRY(target);
+  HEADWISE_ASSIGN(const auto target, GradientTarget::read(named, heads));
   const Executor& executor = *heads.options().executor;
-  const GradientOf& of = target->of();
+  const GradientOf& of = target.of();
   target_ = ViewedTarget{of.label, of.token, of.output_token, of.value};
   if (flags.has("gradient")) {
-    auto found = page_gradients(*target, executor);
-    HEADWISE_TRY(found);
-    gradients_ = *std::move(found);
+    HEADWISE_ASSIGN(gradients_, page_gradients(target, executor));
   }
   const std::pair<const char*, GatePath> paths[] = {
       {"integrated", GatePath::all_layers},
@@ -98,11 +91,11 @@ Status PageAttribution::take_gradients(const PageAttributionFlags& flags,
     if (!flags.has(name)) {
       continue;
     }
-    auto parts = integrated_gates(
-        target->target().gated(target->ids(), executor), 0, {.path = path});
-    HEADWISE_TRY(parts);
+    HEADWISE_ASSIGN(auto parts, integrated_gates(target.target().gated(
+                                                     target.ids(), executor),
+                                                 0, {.path = path}));
     (path == GatePath::all_layers ? integrated_ : integrated_by_layer_) =
-        *std::move(parts);
+        std::move(parts);
   }
   return ok();
 }
@@ -114,33 +107,28 @@ Status PageAttribution::take_rollout(const ViewedHeads& heads) {
         "TEXT", message("has {} tokens", tokens),
         message("at most {} with --attribution rollout", kMostMapLength));
   }
-  const auto rows = identity(tokens);
-  HEADWISE_TRY(rows);
-  auto shares = rollout_of(heads, *rows);
-  HEADWISE_TRY(shares);
-  rollout_ = *std::move(shares);
+  HEADWISE_ASSIGN(const auto rows, identity(tokens));
+  HEADWISE_ASSIGN(rollout_, rollout_of(heads, rows));
   return ok();
 }
 
 Status PageAttribution::take_flow(const ViewedHeads& heads) {
   const std::size_t tokens = heads.text().query_labels.size();
-  const auto weights = mean_weights_of(heads);
-  HEADWISE_TRY(weights);
-  auto all = Tensor<float, 2>::create_unset({tokens, tokens});
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(const auto weights, mean_weights_of(heads));
+  HEADWISE_ASSIGN(auto all, Tensor<float, 2>::create_unset({tokens, tokens}));
   ProgressBar bar{"flow", "tokens"};
   const Progress progress = bar.progress();
   for (std::size_t i = 0; i < tokens; ++i) {
-    const auto flow = attention_flow(*weights, i, *heads.options().executor);
-    HEADWISE_TRY(flow);
+    HEADWISE_ASSIGN(const auto flow,
+                    attention_flow(weights, i, *heads.options().executor));
     for (std::size_t j = 0; j < tokens; ++j) {
-      (*all)(i, j) = static_cast<float>((*flow)(j));
+      all(i, j) = static_cast<float>(flow(j));
     }
     if (progress) {
       progress(i + 1, tokens);
     }
   }
-  flow_ = *std::move(all);
+  flow_ = std::move(all);
   return ok();
 }
 

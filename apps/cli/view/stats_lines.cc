@@ -19,13 +19,12 @@ namespace {
 Result<Tensor<bool, 3>> pairs_with_weight(
     TensorView<const float, 4> attn_weights) {
   const auto [B, H, Lq, Lkv] = attn_weights.extents();
-  auto pairs = Tensor<bool, 3>::create({B, Lq, Lkv});
-  HEADWISE_TRY(pairs);
+  HEADWISE_ASSIGN(auto pairs, Tensor<bool, 3>::create({B, Lq, Lkv}));
   for (std::size_t row = 0; row < B * H * Lq; ++row) {
     const std::size_t b = row / (H * Lq);
     const std::size_t i = row % Lq;
     for (std::size_t j = 0; j < Lkv; ++j) {
-      (*pairs)(b, i, j) |= attn_weights(b, row / Lq % H, i, j) > 0;
+      pairs(b, i, j) |= attn_weights(b, row / Lq % H, i, j) > 0;
     }
   }
   return pairs;
@@ -35,16 +34,16 @@ Status leave_out_unknown_of_weights(TensorView<const float, 4> attn_weights,
                                     AttentionOptions options,
                                     const OperationOptions& operation_options,
                                     PooledStatistics& pooled) {
-  const auto pairs = pairs_with_weight(attn_weights);
-  HEADWISE_TRY(pairs);
+  HEADWISE_ASSIGN(const auto pairs, pairs_with_weight(attn_weights));
   constexpr std::array<Axis, 3> kAxes = {Axis::B, Axis::Lq, Axis::Lkv};
-  options.mask = options.mask & dense(pairs->view(), kAxes);
+  options.mask = options.mask & dense(pairs.view(), kAxes);
   const auto [B, H, Lq, Lkv] = attn_weights.extents();
-  const auto spec = AttentionSpec::create(
-      {.B = B, .Hq = H, .Hkv = H, .Lq = Lq, .Lkv = Lkv, .D = 1, .Dv = 0},
-      options, operation_options);
-  HEADWISE_TRY(spec);
-  leave_out_unknown(*spec, pooled);
+  HEADWISE_ASSIGN(
+      const auto spec,
+      AttentionSpec::create(
+          {.B = B, .Hq = H, .Hkv = H, .Lq = Lq, .Lkv = Lkv, .D = 1, .Dv = 0},
+          options, operation_options));
+  leave_out_unknown(spec, pooled);
   return ok();
 }
 
@@ -54,38 +53,37 @@ Result<PooledStatistics> statistics_of(
     const ViewedLayer& layer, const AttentionOptions& options,
     const OperationOptions& operation_options, Attribution* norms) {
   if (layer.attn_weights.data() != nullptr) {
-    auto done =
-        weights_statistics(layer.attn_weights, options, operation_options);
-    HEADWISE_TRY(done);
+    HEADWISE_ASSIGN(auto done, weights_statistics(layer.attn_weights, options,
+                                                  operation_options));
     HEADWISE_TRY(leave_out_unknown_of_weights(layer.attn_weights, options,
-                                              operation_options, done->pooled));
-    return std::move(done->pooled);
+                                              operation_options, done.pooled));
+    return std::move(done.pooled);
   }
   const Extents<4> no_value = without_features(layer.key.extents());
   const TensorView<const float, 4> value(nullptr, no_value);
   const AttentionOutputs outputs = {
       .output = TensorView<float, 4>(nullptr,
                                      without_features(layer.query.extents()))};
-  const auto shape =
-      attention_shape(layer.query.extents(), layer.key.extents(), no_value);
-  HEADWISE_TRY(shape);
-  const auto spec = AttentionSpec::create(*shape, options, operation_options);
-  HEADWISE_TRY(spec);
+  HEADWISE_ASSIGN(
+      const auto shape,
+      attention_shape(layer.query.extents(), layer.key.extents(), no_value));
+  HEADWISE_ASSIGN(const auto spec,
+                  AttentionSpec::create(shape, options, operation_options));
   if (norms == nullptr) {
-    auto done = attention_statistics(layer.query, layer.key, value, outputs,
-                                     options, operation_options);
-    HEADWISE_TRY(done);
-    leave_out_unknown(*spec, done->pooled);
-    return std::move(done->pooled);
+    HEADWISE_ASSIGN(auto done,
+                    attention_statistics(layer.query, layer.key, value, outputs,
+                                         options, operation_options));
+    leave_out_unknown(spec, done.pooled);
+    return std::move(done.pooled);
   }
-  auto done = attention_statistics_with_norms({layer.query, layer.key, value},
-                                              layer.key_norms, outputs, options,
-                                              operation_options);
-  HEADWISE_TRY(done);
-  leave_out_unknown(*spec, done->weights.pooled);
-  leave_out_unknown(*spec, done->norms.shares.pooled);
-  add_norms(layer, layer.key_norms, done->norms, *norms);
-  return std::move(done->weights.pooled);
+  HEADWISE_ASSIGN(auto done,
+                  attention_statistics_with_norms(
+                      {layer.query, layer.key, value}, layer.key_norms, outputs,
+                      options, operation_options));
+  leave_out_unknown(spec, done.weights.pooled);
+  leave_out_unknown(spec, done.norms.shares.pooled);
+  add_norms(layer, layer.key_norms, done.norms, *norms);
+  return std::move(done.weights.pooled);
 }
 
 void add_lines(const ViewedLayer& layer, const PooledStatistics& pooled,
@@ -144,9 +142,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
         check_numbers(text.nodes.empty() ? "--model" : "--onnx", stats.lines));
   }
   if (attribution.given() && !stats.attribution) {
-    auto done = compute_attribution(attribution, heads);
-    HEADWISE_TRY(done);
-    stats.attribution = *std::move(done);
+    HEADWISE_ASSIGN(stats.attribution, compute_attribution(attribution, heads));
   }
   return stats;
 }

@@ -28,9 +28,8 @@ Result<std::vector<std::string>> labels_of(std::string_view option,
     }
     return labels;
   }
-  const auto text = read_text(option, path);
-  HEADWISE_TRY(text);
-  for (const std::string_view line : text_lines(*text)) {
+  HEADWISE_ASSIGN(const auto text, read_text(option, path));
+  for (const std::string_view line : text_lines(text)) {
     labels.emplace_back(line);
   }
   if (labels.size() != count) {
@@ -73,18 +72,16 @@ Status TensorHeads::read_statistics(const ViewedFlags& flags, bool batched) {
 }
 
 Result<AttentionSpec> TensorHeads::spec() const {
-  auto shape = attention_shape(query_extents(), key_extents(),
-                               without_features(key_extents()));
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(auto shape, attention_shape(query_extents(), key_extents(),
+                                              without_features(key_extents())));
   OperationOptions asked = operation_options();
   asked.statistics.rows = true;  // there are no values
-  return AttentionSpec::create(*shape, options(), asked, command_);
+  return AttentionSpec::create(shape, options(), asked, command_);
 }
 
 Result<AttentionShape> TensorHeads::shape() const {
-  const auto spec = this->spec();
-  HEADWISE_TRY(spec);
-  AttentionShape sizes = spec->shape;
+  HEADWISE_ASSIGN(const auto spec, this->spec());
+  AttentionShape sizes = spec.shape;
   if (sizes.B == 0) {
     return Error{ErrorCode::shape_mismatch,
                  {.operation = command_,
@@ -97,40 +94,38 @@ Result<AttentionShape> TensorHeads::shape() const {
                         message("0 to {}", sizes.B - 1));
   }
   const SequencePlace place = sizes.sequence(sequence_);
-  sizes.Lq = spec->statistics.queries(sequence_);
+  sizes.Lq = spec.statistics.queries(sequence_);
   sizes.Lkv = place.Lkv;
   return sizes;
 }
 
 Status TensorHeads::read_labels(const ViewedFlags& flags,
                                 const AttentionShape& shape, bool related) {
-  auto queries =
-      labels_of("--query-tokens", flags.query_tokens, shape.Lq, false);
-  HEADWISE_TRY(queries);
+  HEADWISE_ASSIGN(auto queries, labels_of("--query-tokens", flags.query_tokens,
+                                          shape.Lq, false));
   const bool same = flags.key_tokens.empty() && shape.Lq == shape.Lkv;
-  auto keys =
+  HEADWISE_ASSIGN(
+      auto keys,
       labels_of(same ? "--query-tokens" : "--key-tokens",
-                same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true);
-  HEADWISE_TRY(keys);
+                same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true));
   text_.sequence = flags.sequence;
   text_.sequences = shape.B;
   text_.cross =
-      flags.cross || ((shape.Lq != shape.Lkv || *queries != *keys) && !related);
-  text_.query_special = special_of(*queries);
-  text_.key_special = special_of(*keys);
-  text_.query_labels = *std::move(queries);
-  text_.key_labels = *std::move(keys);
+      flags.cross || ((shape.Lq != shape.Lkv || queries != keys) && !related);
+  text_.query_special = special_of(queries);
+  text_.key_special = special_of(keys);
+  text_.query_labels = std::move(queries);
+  text_.key_labels = std::move(keys);
   if (separators_ || !flags.operation.offsets.empty() ||
       std::ranges::none_of(text_.key_labels, is_separator)) {
     return ok();
   }
   const auto [B, Lkv, heads, features] = key_extents();
-  auto separators = Tensor<bool, 2>::create({B, Lkv});
-  HEADWISE_TRY(separators);
+  HEADWISE_ASSIGN(auto separators, Tensor<bool, 2>::create({B, Lkv}));
   for (std::size_t j = 0; j < shape.Lkv; ++j) {
-    (*separators)(sequence_, j) = is_separator(text_.key_labels[j]);
+    separators(sequence_, j) = is_separator(text_.key_labels[j]);
   }
-  separators_ = *std::move(separators);
+  separators_ = std::move(separators);
   return ok();
 }
 

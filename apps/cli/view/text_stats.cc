@@ -53,22 +53,18 @@ Status check_text_stats_flags(const ViewedFlags& seen) {
 Result<TextStats> compute_text_stats(const ViewedFlags& seen,
                                      const std::string& texts,
                                      const std::string& sort) {
-  const auto executor = executor_with(seen.operation.threads);
-  HEADWISE_TRY(executor);
-  const auto model = read_any_model(seen.model);
-  HEADWISE_TRY(model);
-  HEADWISE_TRY(check_has_heads(heads_left(**model)));
-  const auto layers = parse_layers(seen.layers, (*model)->shape().num_layers);
-  HEADWISE_TRY(layers);
-  const auto read =
-      read_model_texts(texts, seen.max_tokens, seen.model, **model);
-  HEADWISE_TRY(read);
+  HEADWISE_ASSIGN(const auto executor, executor_with(seen.operation.threads));
+  HEADWISE_ASSIGN(const auto model, read_any_model(seen.model));
+  HEADWISE_TRY(check_has_heads(heads_left(*model)));
+  HEADWISE_ASSIGN(const auto layers,
+                  parse_layers(seen.layers, model->shape().num_layers));
+  HEADWISE_ASSIGN(const auto read,
+                  read_model_texts(texts, seen.max_tokens, seen.model, *model));
   auto heads = [&] {
     ProgressBar bar{"stats", "texts"};
-    return statistics_over_texts(**model, read->ids,
-                                 {.layers = *layers,
-                                  .progress = bar.progress(),
-                                  .executor = &*executor});
+    return statistics_over_texts(
+        *model, read.ids,
+        {.layers = layers, .progress = bar.progress(), .executor = &executor});
   }();
   HEADWISE_TRY(heads);
   HEADWISE_TRY(check_text_numbers(*heads));
@@ -77,14 +73,14 @@ Result<TextStats> compute_text_stats(const ViewedFlags& seen,
   }
   TextStats stats{.model = seen.model,
                   .texts = name_of_text(texts),
-                  .count = read->ids.size(),
-                  .tokens = read->tokens,
-                  .cut = read->cut,
-                  .empty_lines = read->empty_lines,
-                  .max_tokens = read->limit.tokens,
+                  .count = read.ids.size(),
+                  .tokens = read.tokens,
+                  .cut = read.cut,
+                  .empty_lines = read.empty_lines,
+                  .max_tokens = read.limit.tokens,
                   .heads = *std::move(heads)};
-  for (const std::size_t layer : *layers) {
-    KeptHeads kept = kept_heads(**model, layer);
+  for (const std::size_t layer : layers) {
+    KeptHeads kept = kept_heads(*model, layer);
     if (!kept.pruned().empty()) {
       stats.pruned.push_back({layer, std::move(kept)});
     }

@@ -43,11 +43,9 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
     if (layer.heads.none()) {  // passes everything on
       return ok();
     }
-    auto query = copy_of(layer.query);
-    auto key = copy_of(layer.key);
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(key);
-    kept.emplace_back(*std::move(query), *std::move(key));
+    HEADWISE_ASSIGN(auto query, copy_of(layer.query));
+    HEADWISE_ASSIGN(auto key, copy_of(layer.key));
+    kept.emplace_back(std::move(query), std::move(key));
     return ok();
   };
   HEADWISE_TRY(heads.visit({}, keep));
@@ -56,38 +54,36 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
     layers.push_back({query, key});
   }
   if (!layers.empty()) {
-    auto shares = rollout(layers, rows, heads.options());
-    HEADWISE_TRY(shares);
-    HEADWISE_TRY(check_layer_numbers(*shares));
+    HEADWISE_ASSIGN(auto shares, rollout(layers, rows, heads.options()));
+    HEADWISE_TRY(check_layer_numbers(shares));
     return shares;
   }
-  auto copy = copy_of(as_batch_of_one(rows));
-  HEADWISE_TRY(copy);
-  return std::move(*copy).without_batch();
+  HEADWISE_ASSIGN(auto copy, copy_of(as_batch_of_one(rows)));
+  return std::move(copy).without_batch();
 }
 
 Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
   const std::size_t L = heads.text().query_labels.size();
   AttentionOptions options = heads.options();
   options.attn_weights = AttnWeights::mean;
-  auto weights = Tensor<float, 3>::create({heads.layers().size(), L, L});
-  HEADWISE_TRY(weights);
+  HEADWISE_ASSIGN(auto weights,
+                  Tensor<float, 3>::create({heads.layers().size(), L, L}));
   std::size_t n = 0;
   const auto weigh = [&](const ViewedLayer& layer) -> Status {
     const std::size_t at = n++;
     if (layer.heads.none()) {
       return ok();
     }
-    auto unused = Tensor<float, 4>::create_unset(layer.query.extents());
-    HEADWISE_TRY(unused);
+    HEADWISE_ASSIGN(auto unused,
+                    Tensor<float, 4>::create_unset(layer.query.extents()));
     return attention(layer.query, layer.key, layer.key,
-                     {.output = *unused,
-                      .attn_weights = TensorView<float, 4>(
-                          &(*weights)(at, 0, 0), {1, 1, L, L})},
+                     {.output = unused,
+                      .attn_weights = TensorView<float, 4>(&weights(at, 0, 0),
+                                                           {1, 1, L, L})},
                      options);
   };
   HEADWISE_TRY(heads.visit({}, weigh));
-  HEADWISE_TRY(check_layer_numbers(*weights));
+  HEADWISE_TRY(check_layer_numbers(weights));
   return weights;
 }
 

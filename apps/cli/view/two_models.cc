@@ -21,9 +21,8 @@ namespace {
 
 // TEXT as if it were a file.
 Result<TextFile> read_one_text(const std::string& text) {
-  auto bytes = read_text_argument(text);
-  HEADWISE_TRY(bytes);
-  TextFile file{.bytes = std::make_shared<const std::string>(*std::move(bytes)),
+  HEADWISE_ASSIGN(auto bytes, read_text_argument(text));
+  TextFile file{.bytes = std::make_shared<const std::string>(std::move(bytes)),
                 .lines = {1}};
   file.texts = {*file.bytes};
   return file;
@@ -32,13 +31,13 @@ Result<TextFile> read_one_text(const std::string& text) {
 // That both models have positions for.
 Result<std::size_t> limit_of_both(const ViewedFlags& seen, const TextModel& a,
                                   const TextModel& b) {
-  const auto of_a = token_limit(seen.max_tokens, seen.model, a.shape());
-  HEADWISE_TRY(of_a);
-  const auto of_b =
+  HEADWISE_ASSIGN(const auto of_a,
+                  token_limit(seen.max_tokens, seen.model, a.shape()));
+  HEADWISE_ASSIGN(
+      const auto of_b,
       token_limit(seen.max_tokens,
-                  seen.against.empty() ? seen.model : seen.against, b.shape());
-  HEADWISE_TRY(of_b);
-  return std::min(of_a->tokens, of_b->tokens);
+                  seen.against.empty() ? seen.model : seen.against, b.shape()));
+  return std::min(of_a.tokens, of_b.tokens);
 }
 
 // Of ModelComparison::of(), whose models are a and b.
@@ -117,44 +116,36 @@ Status check_against_flags(const ViewedFlags& seen) {
 
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                      const std::string& sort) {
-  const auto texts =
-      seen.text ? read_one_text(*seen.text) : read_text_file(seen.texts);
-  HEADWISE_TRY(texts);
-  const auto a = read_any_model(seen.model);
-  HEADWISE_TRY(a);
-  const auto b = read_any_model(seen.against, "--against");
-  HEADWISE_TRY(b);
-  auto models = compare_two_models(seen, **a, **b, texts->texts);
-  HEADWISE_TRY(models);
-  models->empty = texts->empty_lines;
-  if (models->first_different) {
-    models->first_different = texts->lines[*models->first_different - 1];
+  HEADWISE_ASSIGN(const auto texts, seen.text ? read_one_text(*seen.text)
+                                              : read_text_file(seen.texts));
+  HEADWISE_ASSIGN(const auto a, read_any_model(seen.model));
+  HEADWISE_ASSIGN(const auto b, read_any_model(seen.against, "--against"));
+  HEADWISE_ASSIGN(auto models, compare_two_models(seen, *a, *b, texts.texts));
+  models.empty = texts.empty_lines;
+  if (models.first_different) {
+    models.first_different = texts.lines[*models.first_different - 1];
   }
-  sort_compared_heads(sort, models->heads);
+  sort_compared_heads(sort, models.heads);
   return models;
 }
 
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                      const TextModel& a, const TextModel& b,
                                      std::span<const std::string_view> texts) {
-  const auto executor = executor_with(seen.operation.threads);
-  HEADWISE_TRY(executor);
+  HEADWISE_ASSIGN(const auto executor, executor_with(seen.operation.threads));
   std::vector<Tensor<float, 1>> gates;
   if (seen.against.empty()) {
-    const auto ablated = parse_head_list("--ablate", seen.ablate);
-    HEADWISE_TRY(ablated);
-    auto made = ablated_gates(b, *ablated);
-    HEADWISE_TRY(made);
-    gates = *std::move(made);
+    HEADWISE_ASSIGN(const auto ablated,
+                    parse_head_list("--ablate", seen.ablate));
+    HEADWISE_ASSIGN(gates, ablated_gates(b, ablated));
   }
-  const auto limit = limit_of_both(seen, a, b);
-  HEADWISE_TRY(limit);
+  HEADWISE_ASSIGN(const auto limit, limit_of_both(seen, a, b));
   ProgressBar bar{seen.command, "texts"};
   const auto changes = ModelComparison::of(a, b, texts,
-                                           {.max_tokens = *limit,
+                                           {.max_tokens = limit,
                                             .head_gates_b = gates,
                                             .progress = bar.progress(),
-                                            .executor = &*executor});
+                                            .executor = &executor});
   if (!changes) {
     return error_of_models(changes.error(), seen);
   }
@@ -163,7 +154,7 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                    .matched = seen.matched,
                    .texts = changes->texts(),
                    .cut = changes->cut_texts(),
-                   .max_tokens = *limit,
+                   .max_tokens = limit,
                    .same_tokens = changes->same_tokens()};
   if (changes->first_different()) {
     models.first_different = *changes->first_different() + 1;

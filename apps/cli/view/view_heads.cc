@@ -106,13 +106,12 @@ Status HeadDrawing::add(const ViewedLayer& seen, const LayerHeads* layer) {
     drawn_.heads.push_back({.name = {seen.number, number}, .pruned = true});
   }
   for (std::size_t h = 0; layer != nullptr && h < layer->size(); ++h) {
-    auto head = layer->head(h);
-    HEADWISE_TRY(head);
-    const HeadId name{seen.number, head->number};
+    HEADWISE_ASSIGN(auto head, layer->head(h));
+    const HeadId name{seen.number, head.number};
     drawn_.heads.push_back({.name = name,
-                            .kv_head = head->kv_head,
-                            .pooled = head->pooled,
-                            .map = std::move(head->map)});
+                            .kv_head = head.kv_head,
+                            .pooled = head.pooled,
+                            .map = std::move(head.map)});
     if (whole_ == name) {
       auto kept = whole_of(*layer, h);
       if (kept) {

@@ -209,9 +209,8 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   if (!flags.model.empty()) {
     HEADWISE_TRY(check_model_options(flags));
-    auto texts = read_viewed_sentences(flags);
-    HEADWISE_TRY(texts);
-    return std::move(texts->front());
+    HEADWISE_ASSIGN(auto texts, read_viewed_sentences(flags));
+    return std::move(texts.front());
   }
   if (!flags.onnx.empty()) {
     HEADWISE_TRY(check_onnx_options(flags));
@@ -231,10 +230,9 @@ Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags) {
     HEADWISE_TRY(check_model_options(flags));
     return read_viewed_sentences(flags);
   }
-  auto heads = read_viewed_heads(flags);
-  HEADWISE_TRY(heads);
+  HEADWISE_ASSIGN(auto heads, read_viewed_heads(flags));
   ManyHeads documents;
-  documents.push_back(*std::move(heads));
+  documents.push_back(std::move(heads));
   return documents;
 }
 

@@ -91,16 +91,14 @@ class ViewedNodes : public TensorHeads {
 
 // Which nodes are shown.
 Status ViewedNodes::choose(const ViewedFlags& flags, const OnnxModel& model) {
-  const auto nodes = model.attention_nodes();
-  HEADWISE_TRY(nodes);
-  if (nodes->empty()) {
+  HEADWISE_ASSIGN(const auto nodes, model.attention_nodes());
+  if (nodes.empty()) {
     return FileSubject{"--onnx", file_}.bad_data("contains no attention nodes");
   }
-  auto layers = flags.node.empty() ? parse_layers(flags.layers, nodes->size())
-                                   : find_node(flags.node, *nodes);
-  HEADWISE_TRY(layers);
-  layers_ = *std::move(layers);
-  const std::vector<ViewedNode> all = named(*nodes);
+  HEADWISE_ASSIGN(layers_, flags.node.empty()
+                               ? parse_layers(flags.layers, nodes.size())
+                               : find_node(flags.node, nodes));
+  const std::vector<ViewedNode> all = named(nodes);
   for (const std::size_t layer : layers_) {
     text_.nodes.push_back(all[layer]);
   }
@@ -142,15 +140,11 @@ Error ViewedNodes::about(std::size_t n, const Error& error) const {
 }
 
 Status ViewedNodes::read(const ViewedFlags& flags) {
-  const auto model = OnnxModel::read(flags.onnx);
-  HEADWISE_TRY(model);
-  HEADWISE_TRY(choose(flags, *model));
-  auto data = OnnxData::read(flags.data, *model);
-  HEADWISE_TRY(data);
-  auto seen = model->attention(data->inputs, layers_, &executor_,
-                               memory_limit_of(flags.memory_limit));
-  HEADWISE_TRY(seen);
-  seen_ = *std::move(seen);
+  HEADWISE_ASSIGN(const auto model, OnnxModel::read(flags.onnx));
+  HEADWISE_TRY(choose(flags, model));
+  HEADWISE_ASSIGN(auto data, OnnxData::read(flags.data, model));
+  HEADWISE_ASSIGN(seen_, model.attention(data.inputs, layers_, &executor_,
+                                         memory_limit_of(flags.memory_limit)));
   HEADWISE_TRY(check_alike());
   HEADWISE_TRY(read_statistics(flags, /*batched=*/true));
   const auto shape = this->shape();
@@ -184,9 +178,8 @@ Status ViewedNodes::visit(SeenParts parts, const SeeLayer& see) const {
 
 Result<std::unique_ptr<ViewedHeads>> read_viewed_nodes(
     const ViewedFlags& flags) {
-  auto executor = executor_with(flags.operation.threads);
-  HEADWISE_TRY(executor);
-  auto seen = std::make_unique<ViewedNodes>(flags, *std::move(executor));
+  HEADWISE_ASSIGN(auto executor, executor_with(flags.operation.threads));
+  auto seen = std::make_unique<ViewedNodes>(flags, std::move(executor));
   HEADWISE_TRY(seen->read(flags));
   return std::unique_ptr<ViewedHeads>(std::move(seen));
 }

@@ -95,37 +95,32 @@ Result<ModelTokens> ViewedSentence::encode(const ViewedFlags& flags,
 Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text,
                             const std::vector<HeadId>& ablated) {
   const TextModelShape& shape = model().shape();
-  auto layers = parse_layers(flags.layers, shape.num_layers);
-  HEADWISE_TRY(layers);
-  layers_ = *std::move(layers);
-  const auto limit = token_limit(flags.max_tokens, flags.model, shape);
-  HEADWISE_TRY(limit);
-  text_.max_tokens = limit->tokens;
-  text_.max_tokens_from = limit->from;
-  text_.most_tokens = limit->most;
+  HEADWISE_ASSIGN(layers_, parse_layers(flags.layers, shape.num_layers));
+  HEADWISE_ASSIGN(const auto limit,
+                  token_limit(flags.max_tokens, flags.model, shape));
+  text_.max_tokens = limit.tokens;
+  text_.max_tokens_from = limit.from;
+  text_.most_tokens = limit.most;
   text_.causal = shape.causal;
-  auto encoded = encode(flags, text);
-  HEADWISE_TRY(encoded);
-  if (encoded->ids.empty()) {  // in a model that adds none
+  HEADWISE_ASSIGN(auto encoded, encode(flags, text));
+  if (encoded.ids.empty()) {  // in a model that adds none
     return option_error(flags.texts.empty() ? "TEXT" : "--texts",
                         "has no tokens", "at least 1");
   }
   std::vector<Tensor<float, 1>> gates;
   if (!ablated.empty()) {
-    auto made = ablated_gates(model(), ablated);
-    HEADWISE_TRY(made);
+    HEADWISE_ASSIGN(auto made, ablated_gates(model(), ablated));
     HEADWISE_TRY(check_seen(model(), ablated, layers_));
-    gates = *std::move(made);
+    gates = std::move(made);
     text_.variant = say("without {}", heads_text(ablated));
   }
   text_.model = flags.model;
   text_.text = text.shown();
-  text_.cut_tokens = encoded->cut;
+  text_.cut_tokens = encoded.cut;
   text_.empty_lines = text.empty_lines;
-  auto view = TextView::create(model(), *std::move(encoded), std::move(gates),
-                               &loaded_->executor);
-  HEADWISE_TRY(view);
-  view_ = *std::move(view);
+  HEADWISE_ASSIGN(
+      view_, TextView::create(model(), std::move(encoded), std::move(gates),
+                              &loaded_->executor));
   text_.token_types = view_->token_types();
   text_.query_labels = text_.key_labels = view_->labels();
   text_.query_special = text_.key_special = view_->special();
@@ -156,24 +151,21 @@ Result<GivenText> read_one(const ViewedFlags& flags) {
     HEADWISE_TRY(check_utf8(FileSubject{"--pair", "B"}, flags.pair[1]));
     return GivenText{flags.pair[0], flags.pair[1]};
   }
-  auto text = read_text_argument(*flags.text);
-  HEADWISE_TRY(text);
-  return GivenText{*std::move(text)};
+  HEADWISE_ASSIGN(auto text, read_text_argument(*flags.text));
+  return GivenText{std::move(text)};
 }
 
 Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
   std::vector<GivenText> given;
   if (flags.texts.empty()) {
-    auto one = read_one(flags);
-    HEADWISE_TRY(one);
-    given.push_back(*std::move(one));
+    HEADWISE_ASSIGN(auto one, read_one(flags));
+    given.push_back(std::move(one));
     return given;
   }
-  const auto file = read_text_file(flags.texts);
-  HEADWISE_TRY(file);
-  for (const std::string_view text : file->texts) {
+  HEADWISE_ASSIGN(const auto file, read_text_file(flags.texts));
+  for (const std::string_view text : file.texts) {
     given.push_back(
-        {.first = std::string(text), .empty_lines = file->empty_lines});
+        {.first = std::string(text), .empty_lines = file.empty_lines});
   }
   return given;
 }
@@ -181,10 +173,8 @@ Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
 }  // namespace
 
 Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
-  const auto given = read_given(flags);
-  HEADWISE_TRY(given);
-  const auto executor = executor_with(flags.operation.threads);
-  HEADWISE_TRY(executor);
+  HEADWISE_ASSIGN(const auto given, read_given(flags));
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.operation.threads));
   std::vector<ViewedFlags> models = {flags};
   if (!flags.against.empty()) {
     models.push_back(flags);
@@ -192,20 +182,18 @@ Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   }
   std::vector<std::shared_ptr<const LoadedModel>> loaded;
   for (const ViewedFlags& one : models) {
-    auto model =
-        read_any_model(one.model, loaded.empty() ? "--model" : "--against");
-    HEADWISE_TRY(model);
+    HEADWISE_ASSIGN(
+        auto model,
+        read_any_model(one.model, loaded.empty() ? "--model" : "--against"));
     loaded.push_back(std::make_shared<const LoadedModel>(
-        LoadedModel{*std::move(model), *executor}));
+        LoadedModel{std::move(model), executor}));
   }
   std::vector<HeadId> ablated;
   if (!flags.ablate.empty()) {
-    auto heads = parse_head_list("--ablate", flags.ablate);
-    HEADWISE_TRY(heads);
-    ablated = *std::move(heads);
+    HEADWISE_ASSIGN(ablated, parse_head_list("--ablate", flags.ablate));
   }
   ManyHeads all;
-  for (const GivenText& text : *given) {
+  for (const GivenText& text : given) {
     for (std::size_t n = 0; n < models.size(); ++n) {
       auto seen = std::make_unique<ViewedSentence>(loaded[n]);
       HEADWISE_TRY(seen->read(models[n], text));

@@ -44,15 +44,14 @@ struct Layers {
 
 Result<Layers> read_layers(std::string_view option, const std::string& path,
                            const ViewedFlags& flags) {
-  auto array = read_file_of(option, path);
-  HEADWISE_TRY(array);
+  HEADWISE_ASSIGN(auto array, read_file_of(option, path));
   const bool ragged = !flags.operation.offsets.empty();
-  auto& shape = array->shape;
+  auto& shape = array.shape;
   const std::size_t least = 3;
   const std::size_t most = ragged ? 4 : 5;
   if (shape.size() < least || shape.size() > most) {
     return wrong_rank(
-        option, *array,
+        option, array,
         ragged ? (flags.heads_first() ? "(H, rows, D) or (N, H, rows, D)"
                                       : "(rows, H, D) or (N, rows, H, D)")
         : flags.heads_first() ? "(B, H, L, D), (H, L, D) or (N, B, H, L, D)"
@@ -72,10 +71,9 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
                         message("at most {}", kMost),
                         ErrorCode::shape_mismatch);
   }
-  auto all = tensor_of<float, 5>({option, path}, *array);
-  HEADWISE_TRY(all);
-  round_to(flags.dtype, all->elements());
-  layers.all = *std::move(all);
+  HEADWISE_ASSIGN(auto all, tensor_of<float, 5>({option, path}, array));
+  round_to(flags.dtype, all.elements());
+  layers.all = std::move(all);
   return layers;
 }
 
@@ -130,23 +128,22 @@ class ViewedTensors : public TensorHeads {
 
 // Rotates the queries and keys of every layer that is shown.
 Status ViewedTensors::rotate(const ViewedFlags& flags) {
-  const auto inputs = RotaryInputs::read(
-      flags.rotary, query_.batched || !flags.operation.offsets.empty());
-  HEADWISE_TRY(inputs);
-  const auto rotary = inputs->rotary(query_.all.extent(4));
-  HEADWISE_TRY(rotary);
-  if (!*rotary) {
+  HEADWISE_ASSIGN(
+      const auto inputs,
+      RotaryInputs::read(flags.rotary,
+                         query_.batched || !flags.operation.offsets.empty()));
+  HEADWISE_ASSIGN(const auto rotary, inputs.rotary(query_.all.extent(4)));
+  if (!rotary) {
     return ok();
   }
   rotated_ = true;
-  const auto checked = spec();
-  HEADWISE_TRY(checked);
+  HEADWISE_ASSIGN(const auto checked, spec());
   for (const std::size_t number : layers_) {
     HEADWISE_TRY(rotate_heads(
-        **rotary,
+        *rotary,
         {query_.layer(number, heads_first_), key_.layer(number, heads_first_)},
-        checked->shape, options().query_start, inputs->positions(),
-        *checked->executor));
+        checked.shape, options().query_start, inputs.positions(),
+        *checked.executor));
   }
   return ok();
 }
@@ -170,32 +167,29 @@ Status ViewedTensors::visit(SeenParts parts, const SeeLayer& see) const {
 Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
     const ViewedFlags& flags) {
   auto seen = std::make_unique<ViewedTensors>(flags);
-  auto query = read_layers("--query", flags.query, flags);
-  HEADWISE_TRY(query);
-  auto key = read_layers("--key", flags.key, flags);
-  HEADWISE_TRY(key);
+  HEADWISE_ASSIGN(auto query, read_layers("--query", flags.query, flags));
+  HEADWISE_ASSIGN(auto key, read_layers("--key", flags.key, flags));
   HEADWISE_TRY(check_layout(seen->heads_first_, [&](bool heads_first) {
-    return check_fit(*query, *key, heads_first);
+    return check_fit(query, key, heads_first);
   }));
-  seen->text_.read = query->read + key->read;
-  seen->query_ = *std::move(query);
-  seen->key_ = *std::move(key);
-  auto layers = parse_layers(flags.layers, seen->query_.count());
-  HEADWISE_TRY(layers);
-  seen->layers_ = *std::move(layers);
-  auto operation = OperationInputs::read(
-      flags.operation, seen->query_.batched,
-      seen->query_.layer(0, seen->heads_first_).extent(2));
-  HEADWISE_TRY(operation);
+  seen->text_.read = query.read + key.read;
+  seen->query_ = std::move(query);
+  seen->key_ = std::move(key);
+  HEADWISE_ASSIGN(seen->layers_,
+                  parse_layers(flags.layers, seen->query_.count()));
+  HEADWISE_ASSIGN(auto operation,
+                  OperationInputs::read(
+                      flags.operation, seen->query_.batched,
+                      seen->query_.layer(0, seen->heads_first_).extent(2)));
   const auto first_query = seen->query_.layer(0, seen->heads_first_);
-  HEADWISE_TRY(operation->use_dialect(
+  HEADWISE_TRY(operation.use_dialect(
       {.B = first_query.extent(0),
        .Hq = first_query.extent(2),
        .Lq = first_query.extent(1),
        .Lkv = seen->key_.layer(0, seen->heads_first_).extent(1),
        .batched = seen->query_.batched},
       {.returns_weights = true}));
-  seen->operation_ = *std::move(operation);
+  seen->operation_ = std::move(operation);
   HEADWISE_TRY(seen->read_statistics(flags, seen->key_.batched));
   const auto shape = seen->shape();
   if (!shape) {

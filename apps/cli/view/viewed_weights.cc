@@ -59,16 +59,15 @@ Status ViewedWeights::choose_layers(const std::string& list) {
     layers_ = std::move(there);
     return ok();
   }
-  auto wanted = parse_layers(list, there.back() + 1);
-  HEADWISE_TRY(wanted);
-  for (const std::size_t number : *wanted) {
+  HEADWISE_ASSIGN(auto wanted, parse_layers(list, there.back() + 1));
+  for (const std::size_t number : wanted) {
     if (!std::ranges::binary_search(there, number)) {
       return bad_option("--layers", list,
                         message("layers of --attn-weights: {}",
                                 fmt::format("{}", fmt::join(there, ", "))));
     }
   }
-  layers_ = *std::move(wanted);
+  layers_ = std::move(wanted);
   std::erase_if(file_.layers, [&](const LayerOfWeights& layer) {
     return !std::ranges::binary_search(layers_, layer.number);
   });
@@ -151,14 +150,11 @@ Status ViewedWeights::visit(SeenParts /*parts*/, const SeeLayer& see) const {
 Result<std::unique_ptr<ViewedHeads>> ViewedWeights::read(
     const ViewedFlags& flags) {
   auto seen = std::make_unique<ViewedWeights>(flags);
-  auto file = read_weights_file(flags.attn_weights);
-  HEADWISE_TRY(file);
-  seen->file_ = *std::move(file);
+  HEADWISE_ASSIGN(seen->file_, read_weights_file(flags.attn_weights));
   HEADWISE_TRY(seen->choose_layers(flags.layers));
-  auto operation = OperationInputs::read(flags.operation, seen->file_.batched,
-                                         seen->query_extents()[2]);
-  HEADWISE_TRY(operation);
-  seen->operation_ = *std::move(operation);
+  HEADWISE_ASSIGN(seen->operation_,
+                  OperationInputs::read(flags.operation, seen->file_.batched,
+                                        seen->query_extents()[2]));
   HEADWISE_TRY(seen->read_statistics(flags, seen->file_.batched));
   const auto shape = seen->shape();
   if (!shape) {

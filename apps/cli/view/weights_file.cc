@@ -31,17 +31,14 @@ Result<NamedArrays> read_arrays(const std::string& path) {
   }
   NamedArrays arrays;
   if (!path.ends_with(".safetensors")) {
-    auto array = read_npy(path);
-    HEADWISE_TRY(array);
-    arrays.emplace("", *std::move(array));
+    HEADWISE_ASSIGN(auto array, read_npy(path));
+    arrays.emplace("", std::move(array));
     return arrays;
   }
-  const auto file = open_safetensors(path);
-  HEADWISE_TRY(file);
-  for (const auto& [name, entry] : file->tensors()) {
-    auto array = file->array(name);
-    HEADWISE_TRY(array);
-    arrays.emplace(name, *std::move(array));
+  HEADWISE_ASSIGN(const auto file, open_safetensors(path));
+  for (const auto& [name, entry] : file.tensors()) {
+    HEADWISE_ASSIGN(auto array, file.array(name));
+    arrays.emplace(name, std::move(array));
   }
   return arrays;
 }
@@ -169,10 +166,9 @@ Status add_layers(const FileOption& file, Array array, std::size_t number,
                         message("at most {}", kMostLayers),
                         ErrorCode::shape_mismatch);
   }
-  auto all = tensor_of<float, 5>(file, array);
-  HEADWISE_TRY(all);
-  clear_nan_rows(*all, number, to);
-  const Tensor<float, 5>& kept = to.arrays.emplace_back(*std::move(all));
+  HEADWISE_ASSIGN(auto all, tensor_of<float, 5>(file, array));
+  clear_nan_rows(all, number, to);
+  const Tensor<float, 5>& kept = to.arrays.emplace_back(std::move(all));
   const auto [N, B, H, Lq, Lkv] = kept.extents();
   for (std::size_t n = 0; n < N; ++n) {
     to.layers.push_back({number + n, {&kept(n, 0, 0, 0, 0), {B, H, Lq, Lkv}}});
@@ -222,9 +218,7 @@ Result<WeightsFile> read_weights_file(const std::string& path) {
        arrays->begin()->first.find_first_of("0123456789") == std::string::npos);
   std::vector<std::size_t> numbers{0};
   if (!whole) {
-    auto found = layer_numbers(*arrays, path);
-    HEADWISE_TRY(found);
-    numbers = *std::move(found);
+    HEADWISE_ASSIGN(numbers, layer_numbers(*arrays, path));
   }
   WeightsFile file;
   auto number = numbers.begin();

@@ -159,14 +159,13 @@ Result<OptionsOfPart> options_of_part(const AttentionShape& whole,
   }
   HEADWISE_TRY(check_keep_mask(whole, options.dropout,
                                operation_options.added_keys, part, operation));
-  auto groups = groups_of_part(whole.heads(), part);
-  HEADWISE_TRY(groups);
+  HEADWISE_ASSIGN(auto groups, groups_of_part(whole.heads(), part));
   PartNumbers numbers;
   AttentionOptions cut =
       cut_options(whole, options, operation_options.added_keys, part, numbers);
   return OptionsOfPart{
       std::move(cut),
-      cut_operation_options(operation_options, *std::move(groups), part),
+      cut_operation_options(operation_options, std::move(groups), part),
       std::move(numbers)};
 } catch (...) {
   return caught_out_of_memory();

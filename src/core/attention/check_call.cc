@@ -439,17 +439,16 @@ Result<AttentionSpec> backward_spec(const CallTensors& tensors,
                                     const OperationOptions& operation_options,
                                     DType widest) {
   constexpr std::string_view kOperation = "attention_backward";
-  const auto shape = attention_shape(tensors);
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
   if (operation_options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
                        "none: the forward pass computes them");
   }
-  auto spec =
-      AttentionSpec::create(*shape, options, operation_options, kOperation);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_call(kOperation, *spec, tensors, widest));
-  if (spec->key_part != KeyPart::all && tensors.has(CallTensor::d_alibi) &&
+  HEADWISE_ASSIGN(
+      auto spec,
+      AttentionSpec::create(shape, options, operation_options, kOperation));
+  HEADWISE_TRY(check_call(kOperation, spec, tensors, widest));
+  if (spec.key_part != KeyPart::all && tensors.has(CallTensor::d_alibi) &&
       !tensors.has(CallTensor::state_d_alibi)) {
     return value_error(kOperation, "state.alibi", "not given",
                        "one with the rows' shares of d_alibi");

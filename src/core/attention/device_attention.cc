@@ -97,12 +97,10 @@ Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
   HEADWISE_TRY(check_device_options(options, operation_options));
   OperationOptions checked = operation_options;
   checked.device = {};  // the spec is that of the CPU's call
-  auto spec = AttentionSpec::create(shape, options, checked);
-  HEADWISE_TRY(spec);
-  auto backend =
-      make_device_backend(*spec, DTypeOf<T>::value, operation_options.device);
-  HEADWISE_TRY(backend);
-  return DeviceAttentionPlan(*std::move(spec), *std::move(backend));
+  HEADWISE_ASSIGN(auto spec, AttentionSpec::create(shape, options, checked));
+  HEADWISE_ASSIGN(auto backend, make_device_backend(spec, DTypeOf<T>::value,
+                                                    operation_options.device));
+  return DeviceAttentionPlan(std::move(spec), std::move(backend));
 } catch (...) {
   return caught_out_of_memory();
 }

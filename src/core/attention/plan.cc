@@ -16,9 +16,9 @@ AttentionPlan::~AttentionPlan() = default;
 Result<AttentionPlan> AttentionPlan::create(
     const AttentionShape& shape, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
-  auto call = PlannedCall::create(shape, options, operation_options);
-  HEADWISE_TRY(call);
-  return AttentionPlan(std::make_unique<PlannedCall>(*std::move(call)));
+  HEADWISE_ASSIGN(auto call,
+                  PlannedCall::create(shape, options, operation_options));
+  return AttentionPlan(std::make_unique<PlannedCall>(std::move(call)));
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -63,10 +63,10 @@ Result<PlannedCall> PlannedCall::create(
     const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_target());
   HEADWISE_TRY(check_all_queries("attention", operation_options));
-  auto spec = AttentionSpec::create(shape, options, operation_options);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_sizes(*spec));
-  PlannedCall call(*std::move(spec));
+  HEADWISE_ASSIGN(auto spec,
+                  AttentionSpec::create(shape, options, operation_options));
+  HEADWISE_TRY(check_sizes(spec));
+  PlannedCall call(std::move(spec));
   HEADWISE_TRY(check_machine_has(call.workspace_bytes_));
   return call;
 } catch (...) {
@@ -107,9 +107,8 @@ Status PlannedCall::run_spec(const AttentionSpec& spec,
 
 Status PlannedCall::run(const CallTensors& tensors,
                         const Offsets& offsets) const try {
-  auto workspace = Workspace::create(workspace_bytes_);
-  HEADWISE_TRY(workspace);
-  return run(tensors, *workspace, offsets);
+  HEADWISE_ASSIGN(auto workspace, Workspace::create(workspace_bytes_));
+  return run(tensors, workspace, offsets);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -127,55 +127,46 @@ Result<AttentionSpec> AttentionSpec::create(
   shape.kv_groups = operation_options.kv_groups;
   HEADWISE_TRY(check_heads(shape, operation_options.statistics, operation));
   if (options.offsets.ragged()) {
-    auto ragged = ragged_shape(shape, options.offsets, operation);
-    HEADWISE_TRY(ragged);
-    shape = *ragged;
+    HEADWISE_ASSIGN(shape, ragged_shape(shape, options.offsets, operation));
   }
   HEADWISE_TRY(check_factors(options, operation));
   HEADWISE_TRY(check_score_weight(operation_options.score_weight, options.scale,
                                   shape, operation));
   HEADWISE_TRY(options.query_start.check(shape));
   const CallContext context{shape, options.query_start, operation};
-  auto bias = BoundBias::bind(options.bias, context);
-  HEADWISE_TRY(bias);
-  auto t5_bias = BoundT5Bias::bind(options.t5_bias, context);
-  HEADWISE_TRY(t5_bias);
-  auto alibi = BoundAlibi::bind(options.alibi, context);
-  HEADWISE_TRY(alibi);
-  const auto added_keys =
-      BoundAddedKeys::bind(operation_options.added_keys, context);
-  HEADWISE_TRY(added_keys);
-  auto sinks = BoundSinks::bind(options.sinks, context);
-  HEADWISE_TRY(sinks);
-  auto mask = BoundMask::bind(options.mask, context, *bias);
-  HEADWISE_TRY(mask);
-  auto dropout = BoundDropout::bind(options.dropout, context, *added_keys);
-  HEADWISE_TRY(dropout);
-  auto statistics =
-      BoundStatistics::bind(operation_options.statistics, context);
-  HEADWISE_TRY(statistics);
-  if (statistics->any() && options.attn_weights == AttnWeights::mean) {
+  HEADWISE_ASSIGN(auto bias, BoundBias::bind(options.bias, context));
+  HEADWISE_ASSIGN(auto t5_bias, BoundT5Bias::bind(options.t5_bias, context));
+  HEADWISE_ASSIGN(auto alibi, BoundAlibi::bind(options.alibi, context));
+  HEADWISE_ASSIGN(const auto added_keys,
+                  BoundAddedKeys::bind(operation_options.added_keys, context));
+  HEADWISE_ASSIGN(auto sinks, BoundSinks::bind(options.sinks, context));
+  HEADWISE_ASSIGN(auto mask, BoundMask::bind(options.mask, context, bias));
+  HEADWISE_ASSIGN(auto dropout,
+                  BoundDropout::bind(options.dropout, context, added_keys));
+  HEADWISE_ASSIGN(auto statistics,
+                  BoundStatistics::bind(operation_options.statistics, context));
+  if (statistics.any() && options.attn_weights == AttnWeights::mean) {
     return value_error(operation, "attn_weights", "mean",
                        "per_head or none with statistics");
   }
-  HEADWISE_TRY(check_parts(operation, options, operation_options, *mask));
+  HEADWISE_TRY(check_parts(operation, options, operation_options, mask));
   const bool additive = operation_options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,
       additive ? 1 : options.scale.value_or(default_scale(shape.D)),
       operation_options.score_weight,
       options.softcap,
-      *std::move(bias),
-      *std::move(t5_bias),
-      *std::move(alibi),
-      *added_keys,
-      *sinks,
-      *std::move(mask),
-      *std::move(dropout),
+      std::move(bias),
+      std::move(t5_bias),
+      std::move(alibi),
+      added_keys,
+      sinks,
+      std::move(mask),
+      std::move(dropout),
       options.empty_rows,
       options.attn_weights,
       options.scores,
-      *std::move(statistics),
+      std::move(statistics),
       options.executor ? options.executor : &Executor::default_executor(),
       operation_options.key_part,
       operation_options.query_part,

@@ -42,10 +42,10 @@ class TokenReader {
  public:
   // Errors: out_of_memory.
   static Result<TokenReader> create(const CacheState& state) {
-    auto rows = Tensor<float, 1>::create_unset(
-        {state.options.head_dim + state.options.v_head_dim});
-    HEADWISE_TRY(rows);
-    return TokenReader(state, *std::move(rows));
+    HEADWISE_ASSIGN(auto rows,
+                    Tensor<float, 1>::create_unset(
+                        {state.options.head_dim + state.options.v_head_dim}));
+    return TokenReader(state, std::move(rows));
   }
 
   void read(std::uint32_t slot, std::size_t token, std::size_t n,
@@ -97,11 +97,10 @@ Status KvCache::read(SequenceId id, std::size_t first, TensorView<float, 3> key,
                              {{count, heads, options.v_head_dim}}));
   }
   HEADWISE_TRY(check_held(sequences, id.slot, first, count));
-  auto reader = TokenReader::create(*state_);
-  HEADWISE_TRY(reader);
+  HEADWISE_ASSIGN(auto reader, TokenReader::create(*state_));
   const FloatEnvironment environment;
   for (std::size_t n = 0; n < count; ++n) {
-    reader->read(id.slot, first + n, n, key, value);
+    reader.read(id.slot, first + n, n, key, value);
   }
   return ok();
 } catch (...) {

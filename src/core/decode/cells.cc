@@ -21,12 +21,10 @@ Result<Cells> Cells::create(const KvCacheOptions& options, const PagePool& pool,
   if (!bytes) {
     return Error::no_memory_for(~std::uint64_t{0});
   }
-  auto memory = Tensor<std::byte, 1>::create_unset({*bytes});
-  HEADWISE_TRY(memory);
-  prefer_large_pages(memory->data(), *bytes);
+  HEADWISE_ASSIGN(auto memory, Tensor<std::byte, 1>::create_unset({*bytes}));
+  prefer_large_pages(memory.data(), *bytes);
   return Cells(layout, heads, pool.pages(),
-               heads_outside ? pool.pages_of_a_region() : 1,
-               *std::move(memory));
+               heads_outside ? pool.pages_of_a_region() : 1, std::move(memory));
 }
 
 Cells::Cells(const CellLayout& layout, std::size_t heads, std::size_t pages,

@@ -235,15 +235,14 @@ Status run_in(const Run& run, Workspace& workspace) {
   Arena arena(workspace.data());
   const RunMemory memory(plan, run.tokens.ids.size(), arena);
   fill(run, memory.numbers);
-  const auto spec = spec_of(run, memory.numbers);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_cached_call(kDecodePlan, *spec, run.tensors));
+  HEADWISE_ASSIGN(const auto spec, spec_of(run, memory.numbers));
+  HEADWISE_TRY(check_cached_call(kDecodePlan, spec, run.tensors));
 
-  cache.append(run.tokens, *spec->executor);
-  if (spec->shape.B == 0 || spec->shape.Lq == 0) {
+  cache.append(run.tokens, *spec.executor);
+  if (spec.shape.B == 0 || spec.shape.Lq == 0) {
     return ok();
   }
-  const DecodeCall call = {*spec, cache, run.tokens.ids, run.tensors};
+  const DecodeCall call = {spec, cache, run.tokens.ids, run.tensors};
   if (cache.received.collected()) {
     give_softmax_rows(run, memory);
   }
@@ -251,7 +250,7 @@ Status run_in(const Run& run, Workspace& workspace) {
   if (cache.received.collected()) {
     add_received(call, cache.received, memory.kernel);
   }
-  fill_beyond_sequences<float>(*spec, run.tensors);
+  fill_beyond_sequences<float>(spec, run.tensors);
   return ok();
 }
 
@@ -274,12 +273,11 @@ Result<DecodePlan> DecodePlan::create(
         plan->options.mask &
         window(rolling->left, std::nullopt, rolling->keep_first);
   }
-  const auto spec = spec_of_any_run(*plan);
-  HEADWISE_TRY(spec);
-  plan->t5_bias = spec->t5_bias;
+  HEADWISE_ASSIGN(const auto spec, spec_of_any_run(*plan));
+  plan->t5_bias = spec.t5_bias;
   plan->kernel_bytes = std::max(
-      decode_workspace_bytes(*spec, *plan->cache, max_queries),
-      plan->cache->received.collected() ? received_pass_bytes(*spec) : 0);
+      decode_workspace_bytes(spec, *plan->cache, max_queries),
+      plan->cache->received.collected() ? received_pass_bytes(spec) : 0);
   Arena arena(nullptr);
   const RunMemory memory(*plan, plan->cache->options.max_sequences, arena);
   plan->workspace_bytes = arena.bytes();

@@ -111,16 +111,15 @@ Result<KvCache> KvCache::create(const KvCacheOptions& wanted) try {
   }
   HEADWISE_TRY(check_cache_options(options));
   HEADWISE_TRY(kernels::check_narrow(options.dtype != DType::float32));
-  const auto sizes = sizes_of(options);
-  HEADWISE_TRY(sizes);
-  SequencePages sequences(*sizes);
-  auto cells = Cells::create(options, sequences.pool(), sizes->page_size,
-                             options.page_size == 0);
-  HEADWISE_TRY(cells);
-  auto received = ReceivedSums::create(options.received_heads, sequences);
-  HEADWISE_TRY(received);
+  HEADWISE_ASSIGN(const auto sizes, sizes_of(options));
+  SequencePages sequences(sizes);
+  HEADWISE_ASSIGN(auto cells,
+                  Cells::create(options, sequences.pool(), sizes.page_size,
+                                options.page_size == 0));
+  HEADWISE_ASSIGN(auto received,
+                  ReceivedSums::create(options.received_heads, sequences));
   return KvCache(std::make_unique<CacheState>(
-      options, std::move(sequences), *std::move(cells), *std::move(received)));
+      options, std::move(sequences), std::move(cells), std::move(received)));
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -14,9 +14,8 @@ Result<ReceivedSums> ReceivedSums::create(std::size_t heads,
   if (!numbers) {
     return Error::no_memory_for(~std::uint64_t{0});
   }
-  auto memory = Tensor<float, 1>::create_unset({*numbers});
-  HEADWISE_TRY(memory);
-  return ReceivedSums(heads, sequences.page_size(), *std::move(memory));
+  HEADWISE_ASSIGN(auto memory, Tensor<float, 1>::create_unset({*numbers}));
+  return ReceivedSums(heads, sequences.page_size(), std::move(memory));
 }
 
 const float* ReceivedSums::at(const SequencePages& sequences,

@@ -102,9 +102,8 @@ Result<bool> native_bf16() try {
 }
 
 Result<std::string> bf16_projections() try {
-  const auto native = native_bf16();
-  HEADWISE_TRY(native);
-  return std::string(*native ? "avx512_bf16" : "emulated");
+  HEADWISE_ASSIGN(const auto native, native_bf16());
+  return std::string(native ? "avx512_bf16" : "emulated");
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -69,12 +69,10 @@ Result<Tensor<float, 1>> draw_added(std::size_t elements,
 Result<HeadNormParams> first_norm(const QkNorm& norm, std::size_t heads,
                                   std::size_t head_dim) {
   const std::size_t count = norm_params(norm.over, heads, head_dim);
-  auto weight = Tensor<float, 1>::create({count});
-  auto bias = Tensor<float, 1>::create({norm.bias ? count : 0});
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
-  std::ranges::fill(weight->elements(), norm.plus_one ? 0.0f : 1.0f);
-  return HeadNormParams{*std::move(weight), *std::move(bias)};
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 1>::create({count}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create({norm.bias ? count : 0}));
+  std::ranges::fill(weight.elements(), norm.plus_one ? 0.0f : 1.0f);
+  return HeadNormParams{std::move(weight), std::move(bias)};
 }
 
 Result<Linear> in(Arithmetic arithmetic, const Linear& linear) {
@@ -192,18 +190,14 @@ Result<MultiHeadAttentionParams> draw_params(
 }
 
 Status set_arithmetic(MultiHeadAttentionParams& params, Arithmetic arithmetic) {
-  auto w_q = in(arithmetic, params.w_q);
-  auto w_k = in(arithmetic, params.w_k);
-  auto w_v = in(arithmetic, params.w_v);
-  auto w_o = in(arithmetic, params.w_o);
-  HEADWISE_TRY(w_q);
-  HEADWISE_TRY(w_k);
-  HEADWISE_TRY(w_v);
-  HEADWISE_TRY(w_o);
-  params.w_q = *std::move(w_q);
-  params.w_k = *std::move(w_k);
-  params.w_v = *std::move(w_v);
-  params.w_o = *std::move(w_o);
+  HEADWISE_ASSIGN(auto w_q, in(arithmetic, params.w_q));
+  HEADWISE_ASSIGN(auto w_k, in(arithmetic, params.w_k));
+  HEADWISE_ASSIGN(auto w_v, in(arithmetic, params.w_v));
+  HEADWISE_ASSIGN(auto w_o, in(arithmetic, params.w_o));
+  params.w_q = std::move(w_q);
+  params.w_k = std::move(w_k);
+  params.w_v = std::move(w_v);
+  params.w_o = std::move(w_o);
   return ok();
 }
 

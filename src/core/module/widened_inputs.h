@@ -58,16 +58,12 @@ class WidenedInputs {
 template <class T>
 Result<MultiHeadAttentionGradientsOf<T>> narrow_gradients(
     MultiHeadAttentionGradients gradients, const Executor& executor) {
-  auto query = narrow<T>(std::move(gradients.query), executor);
-  auto key = narrow<T>(std::move(gradients.key), executor);
-  auto value = narrow<T>(std::move(gradients.value), executor);
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
+  HEADWISE_ASSIGN(auto query, narrow<T>(std::move(gradients.query), executor));
+  HEADWISE_ASSIGN(auto key, narrow<T>(std::move(gradients.key), executor));
+  HEADWISE_ASSIGN(auto value, narrow<T>(std::move(gradients.value), executor));
   MultiHeadAttentionParamGradients& of_params = gradients;
-  return MultiHeadAttentionGradientsOf<T>{std::move(of_params),
-                                          *std::move(query), *std::move(key),
-                                          *std::move(value)};
+  return MultiHeadAttentionGradientsOf<T>{
+      std::move(of_params), std::move(query), std::move(key), std::move(value)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

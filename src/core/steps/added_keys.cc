@@ -37,12 +37,11 @@ Status check_pair(const AddedKeys& added, const CallContext& context) {
 template <class Element>
 Result<Tensor<float, 3>> tensor_of(const Extents<3>& extents,
                                    const Element& element) {
-  auto tensor = Tensor<float, 3>::create_unset(extents);
-  HEADWISE_TRY(tensor);
+  HEADWISE_ASSIGN(auto tensor, Tensor<float, 3>::create_unset(extents));
   for (std::size_t n = 0; n < extents[0]; ++n) {
     for (std::size_t g = 0; g < extents[1]; ++g) {
       for (std::size_t c = 0; c < extents[2]; ++c) {
-        (*tensor)(n, g, c) = element(n, g, c);
+        tensor(n, g, c) = element(n, g, c);
       }
     }
   }

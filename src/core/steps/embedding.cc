@@ -31,10 +31,8 @@ Result<Tensor<float, 2>> embedding_gradient(
     TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
     RowRange rows, TensorView<const std::int64_t, 1> offsets) {
   const auto [B, L, E] = d_embedded.extents();
-  auto d_weight = Tensor<float, 2>::create({rows.count, E});
-  auto block_sum = Tensor<float, 2>::create({kTokenBlock, E});
-  HEADWISE_TRY(d_weight);
-  HEADWISE_TRY(block_sum);
+  HEADWISE_ASSIGN(auto d_weight, Tensor<float, 2>::create({rows.count, E}));
+  HEADWISE_ASSIGN(auto block_sum, Tensor<float, 2>::create({kTokenBlock, E}));
   const FloatEnvironment environment;
   for_each_token_block(B, L, offsets, [&, E = E](const TokenBlock& block) {
     // The sum for an id is at the first token that has it.
@@ -53,7 +51,7 @@ Result<Tensor<float, 2>> embedding_gradient(
       while (id_of(place[t]) != id_of(t)) {
         ++place[t];
       }
-      float* sum = &(*block_sum)(place[t], 0);
+      float* sum = &block_sum(place[t], 0);
       for (std::size_t c = 0; c < E; ++c) {
         sum[c] = (place[t] == t ? 0 : sum[c]) +
                  d_embedded(block.b, block.first + t, c);
@@ -61,11 +59,11 @@ Result<Tensor<float, 2>> embedding_gradient(
     }
     for (std::size_t t = 0; t < block.count; ++t) {
       for (std::size_t c = 0; has_row(t) && place[t] == t && c < E; ++c) {
-        (*d_weight)(id_of(t) - rows.first, c) += (*block_sum)(t, c);
+        d_weight(id_of(t) - rows.first, c) += block_sum(t, c);
       }
     }
   });
-  unify_nans(d_weight->elements());
+  unify_nans(d_weight.elements());
   return d_weight;
 }
 
@@ -76,10 +74,10 @@ namespace headwise::inline HEADWISE_ABI {
 Result<Embedding> Embedding::create(const EmbeddingConfig& config,
                                     Seed seed) try {
   HEADWISE_TRY(check_sizes(config.vocab_size, config.embed_dim));
-  auto weight = Tensor<float, 2>::create({config.vocab_size, config.embed_dim});
-  HEADWISE_TRY(weight);
-  RandomStream(seed, kEmbeddingStream).fill_normal(weight->elements());
-  return Embedding(*std::move(weight));
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create(
+                                   {config.vocab_size, config.embed_dim}));
+  RandomStream(seed, kEmbeddingStream).fill_normal(weight.elements());
+  return Embedding(std::move(weight));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -94,14 +92,13 @@ Result<Embedding> Embedding::from_weight(Tensor<float, 2> weight) try {
 Result<Tensor<float, 3>> Embedding::forward(
     TensorView<const TokenId, 2> ids) const try {
   const auto [B, L] = ids.extents();
-  auto embedded = Tensor<float, 3>::create({B, L, embed_dim()});
-  HEADWISE_TRY(embedded);
+  HEADWISE_ASSIGN(auto embedded, Tensor<float, 3>::create({B, L, embed_dim()}));
   for (std::size_t b = 0; L != 0 && b < B; ++b) {
     for (std::size_t t = 0; t < L; ++t) {
       const TokenId id = ids(b, t);
       HEADWISE_TRY(check_token(id, b, t, vocab_size()));
       std::transform(&weight_(id, 0), &weight_(id, 0) + embed_dim(),
-                     &(*embedded)(b, t, 0), one_nan);
+                     &embedded(b, t, 0), one_nan);
     }
   }
   return embedded;
@@ -128,11 +125,11 @@ Result<Tensor<float, 2>> Embedding::backward(
                        message("0 to vocab_size - 1 = {}", vocab_size() - 1),
                        ErrorCode::out_of_range);
   }
-  auto d_weight =
-      embedding_gradient(ids, d_embedded, {0, vocab_size()}, offsets);
-  HEADWISE_TRY(d_weight);
+  HEADWISE_ASSIGN(
+      auto d_weight,
+      embedding_gradient(ids, d_embedded, {0, vocab_size()}, offsets));
   if (frozen) {
-    std::fill_n(&(*d_weight)(*frozen, 0), embed_dim(), 0.0f);
+    std::fill_n(&d_weight(*frozen, 0), embed_dim(), 0.0f);
   }
   return d_weight;
 } catch (...) {

@@ -18,8 +18,8 @@ Status normalize_rows(std::string_view operation,
                       const TensorView<const float, 2>* residual,
                       const LayerNormParams& params,
                       const TensorView<float, 2>& y, const Executor& executor) {
-  const auto terms = layer_norm_terms(operation, params, x.extent(1));
-  HEADWISE_TRY(terms);
+  HEADWISE_ASSIGN(const auto terms,
+                  layer_norm_terms(operation, params, x.extent(1)));
   HEADWISE_TRY(check_feature_rows(operation, "y", y, x.extents()));
   HEADWISE_TRY(check_in_place(
       operation, "y", y,
@@ -27,7 +27,7 @@ Status normalize_rows(std::string_view operation,
   HEADWISE_TRY(check_target());
   const kernels::LayerNorm& kernel = kernels::layer_norm();
   for_each_feature_row(executor, x.extents(), [&](std::size_t n) {
-    kernel.row(*terms, &x(n, 0),
+    kernel.row(terms, &x(n, 0),
                residual == nullptr ? nullptr : &(*residual)(n, 0), &y(n, 0));
   });
   return ok();

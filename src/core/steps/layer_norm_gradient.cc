@@ -46,15 +46,16 @@ Result<LayerNormGradients> layer_norm_backward(
     TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) try {
   HEADWISE_TRY(check_gradient_rows(x, d_y, d_x, offsets));
-  const auto terms = layer_norm_terms(kLayerNormGradient, params, x.extent(1));
-  HEADWISE_TRY(terms);
+  HEADWISE_ASSIGN(const auto terms,
+                  layer_norm_terms(kLayerNormGradient, params, x.extent(1)));
   HEADWISE_TRY(check_target());
-  auto gradients = differentiate_norm(
-      *terms, false, {as_tokens(x), as_tokens(d_y), as_tokens(d_x), offsets},
-      executor);
-  HEADWISE_TRY(gradients);
-  return LayerNormGradients{std::move(gradients->weight),
-                            std::move(gradients->bias)};
+  HEADWISE_ASSIGN(
+      auto gradients,
+      differentiate_norm(
+          terms, false, {as_tokens(x), as_tokens(d_y), as_tokens(d_x), offsets},
+          executor));
+  return LayerNormGradients{std::move(gradients.weight),
+                            std::move(gradients.bias)};
 } catch (...) {
   return caught_out_of_memory();
 }

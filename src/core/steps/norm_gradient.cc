@@ -33,11 +33,10 @@ Result<Tensor<TokenBlock, 1>> list_blocks(const NormedRows& rows) {
 class ParameterSum {
  public:
   static Result<ParameterSum> create(std::size_t blocks, std::size_t size) {
-    auto total = Tensor<float, 1>::create({size});
-    auto of_block = Tensor<float, 2>::create_unset({blocks, size});
-    HEADWISE_TRY(total);
-    HEADWISE_TRY(of_block);
-    return ParameterSum(*std::move(total), *std::move(of_block));
+    HEADWISE_ASSIGN(auto total, Tensor<float, 1>::create({size}));
+    HEADWISE_ASSIGN(auto of_block,
+                    Tensor<float, 2>::create_unset({blocks, size}));
+    return ParameterSum(std::move(total), std::move(of_block));
   }
 
   // A block's sum, still 0.
@@ -103,32 +102,29 @@ Result<NormGradients> differentiate_norm(const kernels::LayerNormTerms& terms,
   if (params == 0) {
     return NormGradients{};
   }
-  const auto blocks = list_blocks(rows);
-  HEADWISE_TRY(blocks);
-  const std::size_t at_once = std::min(blocks->size(), kBlocksAtOnce);
-  auto weight = ParameterSum::create(at_once, params);
-  auto bias = ParameterSum::create(at_once, params);
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
+  HEADWISE_ASSIGN(const auto blocks, list_blocks(rows));
+  const std::size_t at_once = std::min(blocks.size(), kBlocksAtOnce);
+  HEADWISE_ASSIGN(auto weight, ParameterSum::create(at_once, params));
+  HEADWISE_ASSIGN(auto bias, ParameterSum::create(at_once, params));
   const TokenBackward of_token{kernels::layer_norm(), terms, own_params, rows};
-  for (std::size_t first = 0; first < blocks->size(); first += at_once) {
-    const std::size_t count = std::min(at_once, blocks->size() - first);
+  for (std::size_t first = 0; first < blocks.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, blocks.size() - first);
     const auto compute = [&](std::size_t begin, std::size_t end) {
       const FloatEnvironment environment;
       for (std::size_t place = begin; place < end; ++place) {
-        float* d_weight = weight->begin_block(place);
-        float* d_bias = bias->begin_block(place);
-        const TokenBlock& block = (*blocks)(first + place);
+        float* d_weight = weight.begin_block(place);
+        float* d_bias = bias.begin_block(place);
+        const TokenBlock& block = blocks(first + place);
         for (std::size_t l = block.first; l < block.first + block.count; ++l) {
           of_token(block.b, l, d_weight, d_bias);
         }
       }
     };
     executor.parallel_for(count, 1, compute);
-    weight->add_blocks(count, executor);
-    bias->add_blocks(count, executor);
+    weight.add_blocks(count, executor);
+    bias.add_blocks(count, executor);
   }
-  return NormGradients{std::move(*weight).total(), std::move(*bias).total()};
+  return NormGradients{std::move(weight).total(), std::move(bias).total()};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

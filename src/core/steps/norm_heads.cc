@@ -75,15 +75,15 @@ Result<RowParams> row_params(std::string_view operation, const QkNorm& norm,
   HEADWISE_TRY(check_params(operation, norm, params, H, D));
   HEADWISE_TRY(check_norm_eps(operation, norm.eps));
   const std::size_t count = params.weight.size();
-  auto weight = Tensor<float, 1>::create({norm.plus_one ? count : 0});
-  auto bias = Tensor<float, 1>::create({params.bias.size() == 0 ? count : 0});
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
+  HEADWISE_ASSIGN(auto weight,
+                  Tensor<float, 1>::create({norm.plus_one ? count : 0}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create(
+                                 {params.bias.size() == 0 ? count : 0}));
   const FloatEnvironment environment;
-  for (std::size_t n = 0; n < weight->size(); ++n) {
-    (*weight)(n) = 1 + params.weight(n);
+  for (std::size_t n = 0; n < weight.size(); ++n) {
+    weight(n) = 1 + params.weight(n);
   }
-  RowParams made{*std::move(weight), *std::move(bias)};
+  RowParams made{std::move(weight), std::move(bias)};
   made.terms = {norm.plus_one ? made.weight.data() : params.weight.data(),
                 made.bias.size() != 0 ? made.bias.data() : params.bias.data(),
                 static_cast<float>(norm.eps),
@@ -125,8 +125,8 @@ Status norm_heads(const QkNorm& norm, const HeadNormParams& params,
                   const Executor& executor) try {
   constexpr std::string_view kOperation = "norm_heads";
   const auto [B, L, H, D] = x.extents();
-  const auto of_rows = row_params(kOperation, norm, params, H, D);
-  HEADWISE_TRY(of_rows);
+  HEADWISE_ASSIGN(const auto of_rows,
+                  row_params(kOperation, norm, params, H, D));
   HEADWISE_TRY(check_like_x(kOperation, "x", x, norm.over, x.extents()));
   HEADWISE_TRY(check_like_x(kOperation, "y", y, norm.over, x.extents()));
   HEADWISE_TRY(check_in_place(kOperation, "y", y, {{"x", x}}));
@@ -143,7 +143,7 @@ Status norm_heads(const QkNorm& norm, const HeadNormParams& params,
       [&, length = L](std::size_t begin, std::size_t end) {
         const FloatEnvironment environment;
         for (std::size_t n = begin; n < end; ++n) {
-          normalize_token(kernel, *of_rows, from, to, n / length, n % length);
+          normalize_token(kernel, of_rows, from, to, n / length, n % length);
         }
       });
   return ok();
@@ -158,8 +158,8 @@ Result<HeadNormGradients> norm_heads_backward(
     const Executor& executor) try {
   constexpr std::string_view kOperation = "norm_heads_backward";
   const auto [B, L, H, D] = x.extents();
-  const auto of_rows = row_params(kOperation, norm, params, H, D);
-  HEADWISE_TRY(of_rows);
+  HEADWISE_ASSIGN(const auto of_rows,
+                  row_params(kOperation, norm, params, H, D));
   HEADWISE_TRY(check_like_x(kOperation, "x", x, norm.over, x.extents()));
   HEADWISE_TRY(check_like_x(kOperation, "d_y", d_y, norm.over, x.extents()));
   HEADWISE_TRY(check_like_x(kOperation, "d_x", d_x, norm.over, x.extents()));
@@ -168,15 +168,15 @@ Result<HeadNormGradients> norm_heads_backward(
                              {{"x", Footprint(x)}}));
   HEADWISE_TRY(check_token_offsets(kOperation, B, L, offsets));
   HEADWISE_TRY(check_target());
-  auto gradients =
-      differentiate_norm(of_rows->terms, norm.over == NormOver::each_head,
+  HEADWISE_ASSIGN(
+      auto gradients,
+      differentiate_norm(of_rows.terms, norm.over == NormOver::each_head,
                          {head_rows(x, norm.over), head_rows(d_y, norm.over),
                           head_rows(d_x, norm.over), offsets},
-                         executor);
-  HEADWISE_TRY(gradients);
-  HeadNormGradients of_params{std::move(gradients->weight)};
+                         executor));
+  HeadNormGradients of_params{std::move(gradients.weight)};
   if (params.bias.size() != 0) {
-    of_params.bias = std::move(gradients->bias);
+    of_params.bias = std::move(gradients.bias);
   }
   return of_params;
 } catch (...) {

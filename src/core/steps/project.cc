@@ -193,10 +193,9 @@ Result<Tensor<float, 2>> rounded(const TensorView<const float, 3>& x,
                                  const Tokens& tokens,
                                  const Executor& executor) {
   const std::size_t in = x.extent(2);
-  auto pairs = Tensor<float, 2>::create_unset(
-      {tokens.count(), kernels::count_pairs(in)});
-  HEADWISE_TRY(pairs);
-  prefer_large_pages(pairs->data(), pairs->size() * sizeof(float));
+  HEADWISE_ASSIGN(auto pairs, Tensor<float, 2>::create_unset(
+                                  {tokens.count(), kernels::count_pairs(in)}));
+  prefer_large_pages(pairs.data(), pairs.size() * sizeof(float));
   executor.parallel_for(
       tokens.count(), kRoundedNumbers / in + 1,
       [&](std::size_t begin, std::size_t end) {
@@ -204,7 +203,7 @@ Result<Tensor<float, 2>> rounded(const TensorView<const float, 3>& x,
         tokens.for_each(
             begin, end, [&](std::size_t n, std::size_t b, std::size_t l) {
               pack(kernels::Rows<const float>{&x(b, l, 0), 1, 0, x.stride(2)},
-                   in, &(*pairs)(begin + n, 0));
+                   in, &pairs(begin + n, 0));
             });
       });
   return pairs;
@@ -225,9 +224,7 @@ Status project(TensorView<const float, 3> x,
   const Tokens tokens(x, ends);
   Tensor<float, 2> pairs;
   if (std::ranges::any_of(projections, is_in_bf16)) {
-    auto made = rounded(x, tokens, executor);
-    HEADWISE_TRY(made);
-    pairs = *std::move(made);
+    HEADWISE_ASSIGN(pairs, rounded(x, tokens, executor));
   }
   const Tasks tasks({x, std::as_const(pairs).view()}, projections, tokens,
                     executor.threads());

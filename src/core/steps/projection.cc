@@ -22,15 +22,14 @@ Result<Linear> Linear::create(const LinearConfig& config,
   HEADWISE_TRY(check_at_least_one("linear", "in_features", config.in_features));
   HEADWISE_TRY(
       check_at_least_one("linear", "out_features", config.out_features));
-  auto weight =
-      Tensor<float, 2>::create({config.out_features, config.in_features});
-  auto bias = Tensor<float, 1>::create({config.bias ? config.out_features : 0});
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
+  HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create(
+                                   {config.out_features, config.in_features}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create(
+                                 {config.bias ? config.out_features : 0}));
   const double bound = 1 / std::sqrt(static_cast<double>(config.in_features));
-  random.fill_uniform(weight->elements(), -bound, bound);
-  random.substream(1).fill_uniform(bias->elements(), -bound, bound);
-  return pack(*std::move(weight), *std::move(bias));
+  random.fill_uniform(weight.elements(), -bound, bound);
+  random.substream(1).fill_uniform(bias.elements(), -bound, bound);
+  return pack(std::move(weight), std::move(bias));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -56,13 +55,12 @@ template <class T>
 Result<Linear> from_halves(TensorView<const T, 2> weight,
                            TensorView<const T, 1> bias) {
   const Executor& executor = Executor::default_executor();
-  auto wide_weight = widen(as_batch_of_one(weight), executor);
-  HEADWISE_TRY(wide_weight);
-  auto wide_bias = widen(as_batch_of_one(as_batch_of_one(bias)), executor);
-  HEADWISE_TRY(wide_bias);
+  HEADWISE_ASSIGN(auto wide_weight, widen(as_batch_of_one(weight), executor));
+  HEADWISE_ASSIGN(auto wide_bias,
+                  widen(as_batch_of_one(as_batch_of_one(bias)), executor));
   return Linear::from_params(
-      (*std::move(wide_weight)).without_batch(),
-      (*std::move(wide_bias)).without_batch().without_batch());
+      (std::move(wide_weight)).without_batch(),
+      (std::move(wide_bias)).without_batch().without_batch());
 }
 
 }  // namespace
@@ -85,10 +83,9 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
   const auto [out, in] = weight.extents();
   const auto size = checked_product(
       std::array{kernels::count_strips(out), 1 + in, kernels::kStripFeatures});
-  auto packed =
-      Tensor<float, 1>::create_unset({size.value_or(~std::size_t{0})});
-  HEADWISE_TRY(packed);
-  Linear linear(std::move(weight), std::move(bias), *std::move(packed));
+  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
+                                   {size.value_or(~std::size_t{0})}));
+  Linear linear(std::move(weight), std::move(bias), std::move(packed));
   linear.pack_given();
   return linear;
 }
@@ -106,12 +103,11 @@ Result<Linear> Linear::in_bf16() const try {
   if (arithmetic_ == Arithmetic::bf16) {
     return with_packed(packed_.clone(), arithmetic_);
   }
-  auto packed =
-      Tensor<float, 1>::create_unset({kernels::count_strips(out_features()) *
-                                      kernels::pair_strip_size(in_features())});
-  HEADWISE_TRY(packed);
+  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
+                                   {kernels::count_strips(out_features()) *
+                                    kernels::pair_strip_size(in_features())}));
   kernels::pair_strips(packed_.data(), in_features(), out_features(),
-                       packed->data());
+                       packed.data());
   return with_packed(std::move(packed), Arithmetic::bf16);
 } catch (...) {
   return caught_out_of_memory();
@@ -122,10 +118,9 @@ Result<Linear> Linear::in_float32() const try {
     return with_packed(packed_.clone(), arithmetic_);
   }
   HEADWISE_TRY(check_given());
-  auto packed =
-      Tensor<float, 1>::create_unset({kernels::count_strips(out_features()) *
-                                      kernels::strip_size(in_features())});
-  HEADWISE_TRY(packed);
+  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
+                                   {kernels::count_strips(out_features()) *
+                                    kernels::strip_size(in_features())}));
   auto linear = with_packed(std::move(packed), Arithmetic::exact);
   if (linear) {
     linear->pack_given();
@@ -207,10 +202,10 @@ Result<Tensor<float, 3>> Linear::forward(TensorView<const float, 3> x,
                                          std::string_view name,
                                          const Executor& executor) const try {
   const auto [B, L, features] = x.extents();
-  auto y = Tensor<float, 3>::create_unset({B, L, out_features()});
-  HEADWISE_TRY(y);
-  prefer_large_pages(y->data(), y->size() * sizeof(float));
-  HEADWISE_TRY(forward_into(x, *y, name, executor));
+  HEADWISE_ASSIGN(auto y,
+                  Tensor<float, 3>::create_unset({B, L, out_features()}));
+  prefer_large_pages(y.data(), y.size() * sizeof(float));
+  HEADWISE_TRY(forward_into(x, y, name, executor));
   return y;
 } catch (...) {
   return caught_out_of_memory();

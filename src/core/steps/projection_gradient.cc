@@ -36,15 +36,14 @@ class WeightGradient {
                                        Arithmetic arithmetic,
                                        const Executor& executor) {
     const std::size_t out = outputs.count;
-    auto weight = Tensor<float, 2>::create({out, in});
-    auto strips = Tensor<float, 2>::create_unset(
-        {kernels::count_strips(in), strip_size(kTokenBlock)});
-    auto turned = Tensor<float, 2>::create_unset({out, kTokenBlock});
-    HEADWISE_TRY(weight);
-    HEADWISE_TRY(strips);
-    HEADWISE_TRY(turned);
-    return WeightGradient(outputs, arithmetic, executor, *std::move(weight),
-                          *std::move(strips), *std::move(turned));
+    HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create({out, in}));
+    HEADWISE_ASSIGN(auto strips,
+                    Tensor<float, 2>::create_unset(
+                        {kernels::count_strips(in), strip_size(kTokenBlock)}));
+    HEADWISE_ASSIGN(auto turned,
+                    Tensor<float, 2>::create_unset({out, kTokenBlock}));
+    return WeightGradient(outputs, arithmetic, executor, std::move(weight),
+                          std::move(strips), std::move(turned));
   }
 
   // A block of tokens.
@@ -245,33 +244,30 @@ std::vector<ProjectionTerms> projection_terms(
 Result<Tensor<float, 2>> projection_weight_gradient(
     std::span<const ProjectionTerms> sequences, std::size_t in_features,
     RowRange outputs, Arithmetic arithmetic, const Executor& executor) {
-  auto weight =
-      WeightGradient::create(in_features, outputs, arithmetic, executor);
-  HEADWISE_TRY(weight);
+  HEADWISE_ASSIGN(auto weight, WeightGradient::create(in_features, outputs,
+                                                      arithmetic, executor));
   for_each_block(sequences,
-                 [&](const ProjectionTerms& block) { weight->add(block); });
-  return std::move(*weight).weight();
+                 [&](const ProjectionTerms& block) { weight.add(block); });
+  return std::move(weight).weight();
 }
 
 Result<Tensor<float, 1>> projection_bias_gradient(
     std::span<const ProjectionTerms> sequences, RowRange outputs) {
-  auto bias = Tensor<float, 1>::create({outputs.count});
-  auto sum = Tensor<float, 1>::create_unset({outputs.count});
-  HEADWISE_TRY(bias);
-  HEADWISE_TRY(sum);
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create({outputs.count}));
+  HEADWISE_ASSIGN(auto sum, Tensor<float, 1>::create_unset({outputs.count}));
   const FloatEnvironment environment;
   for_each_block(sequences, [&](const ProjectionTerms& block) {
-    std::ranges::fill(sum->elements(), 0.0f);
+    std::ranges::fill(sum.elements(), 0.0f);
     for (std::size_t t = 0; t < block.d_y.extent(0); ++t) {
       for (std::size_t o = 0; o < outputs.count; ++o) {
-        (*sum)(o) += block.d_y(t, outputs.first + o);
+        sum(o) += block.d_y(t, outputs.first + o);
       }
     }
     for (std::size_t o = 0; o < outputs.count; ++o) {
-      (*bias)(o) += (*sum)(o);
+      bias(o) += sum(o);
     }
   });
-  unify_nans(bias->elements());
+  unify_nans(bias.elements());
   return bias;
 }
 
@@ -324,13 +320,13 @@ Result<LinearGradients> Linear::backward_params(
   HEADWISE_TRY(check_token_offsets("linear", B, L, offsets));
   HEADWISE_TRY(check_target());
   const auto sequences = projection_terms(x, d_y, offsets);
-  auto weight = projection_weight_gradient(
-      sequences, in_features(), {0, out_features()}, arithmetic_, executor);
-  HEADWISE_TRY(weight);
-  auto bias =
-      projection_bias_gradient(sequences, {0, has_bias() ? out_features() : 0});
-  HEADWISE_TRY(bias);
-  return LinearGradients{*std::move(weight), *std::move(bias)};
+  HEADWISE_ASSIGN(auto weight, projection_weight_gradient(
+                                   sequences, in_features(),
+                                   {0, out_features()}, arithmetic_, executor));
+  HEADWISE_ASSIGN(auto bias,
+                  projection_bias_gradient(
+                      sequences, {0, has_bias() ? out_features() : 0}));
+  return LinearGradients{std::move(weight), std::move(bias)};
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -233,12 +233,11 @@ struct Rotary::State {
 Rotary::Rotary(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
 Result<Rotary> Rotary::create(const RotaryConfig& config) try {
-  auto frequencies = rotary_frequencies(config);
-  HEADWISE_TRY(frequencies);
+  HEADWISE_ASSIGN(auto frequencies, rotary_frequencies(config));
   State state;
   state.pairs = config.rotary_dim / 2;
   state.layout = config.layout;
-  state.frequencies = *std::move(frequencies);
+  state.frequencies = std::move(frequencies);
   return Rotary(std::make_shared<const State>(std::move(state)));
 } catch (...) {
   return caught_out_of_memory();

@@ -51,12 +51,11 @@ void for_each_score_row(const GroupedHeads& key, TensorView<float, 4> scores,
 Result<Tensor<float, 4>> features_of(TensorView<const float, 4> key,
                                      const Executor& executor) {
   const auto [B, L, H, D] = key.extents();
-  auto rows = Tensor<float, 4>::create_unset({B, H, D, L});
-  HEADWISE_TRY(rows);
+  HEADWISE_ASSIGN(auto rows, Tensor<float, 4>::create_unset({B, H, D, L}));
   for_each_row(executor, {B, H, D},
                [&, L = L](std::size_t b, std::size_t h, std::size_t d) {
                  for (std::size_t j = 0; j < L; ++j) {
-                   (*rows)(b, h, d, j) = key(b, j, h, d);
+                   rows(b, h, d, j) = key(b, j, h, d);
                  }
                });
   return rows;
@@ -71,8 +70,7 @@ Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
   if (scores.size() == 0) {
     return ok();
   }
-  const auto features = features_of(key.heads, executor);
-  HEADWISE_TRY(features);
+  HEADWISE_ASSIGN(const auto features, features_of(key.heads, executor));
   const auto factor = static_cast<float>(scale);
   const std::size_t D = query.extent(3);
   const std::size_t keys = scores.extent(3);
@@ -87,8 +85,7 @@ Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
           const std::size_t count = std::min(kKeys, keys - first);
           float sums[kKeys] = {};
           for (std::size_t d = 0; d < D; ++d) {
-            add_row(sums, query(b, i, h, d), &(*features)(b, g, d, first),
-                    count);
+            add_row(sums, query(b, i, h, d), &features(b, g, d, first), count);
           }
           for (std::size_t n = 0; n < count; ++n) {
             const float score = sums[n] * factor;

@@ -42,13 +42,12 @@ Rows<T> tensor_rows(const TensorView<T, 3>& x, std::size_t b, std::size_t l,
 template <class T>
 Result<Tensor<float, 3>> widen_all(TensorView<const T, 3> x,
                                    const Executor& executor) {
-  auto wide = Tensor<float, 3>::create_unset(x.extents());
-  HEADWISE_TRY(wide);
+  HEADWISE_ASSIGN(auto wide, Tensor<float, 3>::create_unset(x.extents()));
   const std::size_t features = x.extent(2);
   for_rows(x.extents(), executor,
            [&](std::size_t b, std::size_t l, std::size_t count) {
              kernels::tile_layout().pack_keys(tensor_rows(x, b, l, count),
-                                              features, &(*wide)(b, l, 0));
+                                              features, &wide(b, l, 0));
            });
   return wide;
 }

@@ -42,9 +42,7 @@ class Widened {
     if constexpr (std::is_same_v<T, float>) {
       made.view_ = x;
     } else {
-      auto copy = widen(x, executor);
-      HEADWISE_TRY(copy);
-      made.copy_ = *std::move(copy);
+      HEADWISE_ASSIGN(made.copy_, widen(x, executor));
       made.view_ = std::as_const(made.copy_).view();
     }
     return made;
@@ -62,9 +60,8 @@ Result<Tensor<T, 3>> narrow(Tensor<float, 3> x, const Executor& executor) {
   if constexpr (std::is_same_v<T, float>) {
     return x;
   } else {
-    auto narrowed = Tensor<T, 3>::create_unset(x.extents());
-    HEADWISE_TRY(narrowed);
-    narrow_into(std::as_const(x).view(), narrowed->view(), executor);
+    HEADWISE_ASSIGN(auto narrowed, Tensor<T, 3>::create_unset(x.extents()));
+    narrow_into(std::as_const(x).view(), narrowed.view(), executor);
     return narrowed;
   }
 }

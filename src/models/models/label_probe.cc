@@ -142,15 +142,13 @@ Result<LabelProbe> read_probe(const std::string& path,
                               std::size_t embedding_size) {
   const FileSubject subject{std::string(kLabelProbe), path};
   HEADWISE_ASSIGN(const auto file, open_safetensors(path));
-  auto weight = read_param<2>(file, "weight", path);
-  auto bias = read_param<1>(file, "bias", path);
-  HEADWISE_TRY(weight);
-  HEADWISE_TRY(bias);
-  const std::size_t count = weight->extent(0);
-  Status s = check_shape(kLabelProbe, "weight", weight->extents(),
+  HEADWISE_ASSIGN(auto weight, read_param<2>(file, "weight", path));
+  HEADWISE_ASSIGN(auto bias, read_param<1>(file, "bias", path));
+  const std::size_t count = weight.extent(0);
+  Status s = check_shape(kLabelProbe, "weight", weight.extents(),
                          "(labels, embedding_size)",
                          Extents<2>{count, embedding_size});
-  s = s ? check_shape(kLabelProbe, "bias", bias->extents(), "(labels)",
+  s = s ? check_shape(kLabelProbe, "bias", bias.extents(), "(labels)",
                       Extents<1>{count})
         : s;
   if (!s) {
@@ -160,7 +158,7 @@ Result<LabelProbe> read_probe(const std::string& path,
   if (s = check_labels(labels); !s) {
     return subject.blame(s.error());
   }
-  auto linear = Linear::from_params(*std::move(weight), *std::move(bias));
+  auto linear = Linear::from_params(std::move(weight), std::move(bias));
   return linear ? LabelProbe::create(*std::move(linear), std::move(labels))
                 : Result<LabelProbe>(linear.error());
 }

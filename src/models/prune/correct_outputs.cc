@@ -32,14 +32,11 @@ Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
     return Linear::from_params(*std::move(weight), *std::move(bias));
   };
   const MultiHeadAttentionParams& params = *layer.params();
-  auto w_q = copy(params.w_q);
-  auto w_k = copy(params.w_k);
-  auto w_v = copy(*params.w_v);
-  HEADWISE_TRY(w_q);
-  HEADWISE_TRY(w_k);
-  HEADWISE_TRY(w_v);
+  HEADWISE_ASSIGN(auto w_q, copy(params.w_q));
+  HEADWISE_ASSIGN(auto w_k, copy(params.w_k));
+  HEADWISE_ASSIGN(auto w_v, copy(*params.w_v));
   return MultiHeadAttention::from_params(
-      {*std::move(w_q), *std::move(w_k), *std::move(w_v), {}},
+      {std::move(w_q), std::move(w_k), std::move(w_v), {}},
       layer.config().num_heads);
 }
 

@@ -55,15 +55,14 @@ Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
                                          : "0 to {}: {} has {} layers",
                 sentence.num_layers - 1, sentence.model, sentence.num_layers));
   }
-  const auto encoded =
-      model.tokenizer().encode(sentence.text, settings.max_tokens);
-  HEADWISE_TRY(encoded);
-  sentence.cut = encoded->cut;
-  for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
-    const TokenId id = encoded->ids[t];
+  HEADWISE_ASSIGN(const auto encoded,
+                  model.tokenizer().encode(sentence.text, settings.max_tokens));
+  sentence.cut = encoded.cut;
+  for (std::size_t t = 0; t < encoded.ids.size(); ++t) {
+    const TokenId id = encoded.ids[t];
     sentence.tokens.push_back(
         {id, std::string(model.tokenizer().vocabulary().token(id)),
-         encoded->offsets[t].begin, encoded->offsets[t].end});
+         encoded.offsets[t].begin, encoded.offsets[t].end});
   }
   return sentence;
 }
@@ -109,10 +108,10 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
                                     const BertEncoder& encoder,
                                     const Executor& executor) {
   const std::size_t layer = job.sentence->layer;
-  const auto before = encoder.forward(
-      job.query_ids, {.before_layer = layer, .executor = &executor});
-  HEADWISE_TRY(before);
-  const TensorView<const float, 3> hidden(before->hidden.data(),
+  HEADWISE_ASSIGN(const auto before,
+                  encoder.forward(job.query_ids, {.before_layer = layer,
+                                                  .executor = &executor}));
+  const TensorView<const float, 3> hidden(before.hidden.data(),
                                           {1, job.query_length, job.embed_dim});
   Trace trace;
   trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
@@ -120,9 +119,8 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
   const MultiHeadAttention& attention = encoder.layers()[layer].attention;
   AttentionOptions options;
   options.executor = &executor;
-  const auto result =
-      attention.forward(hidden, hidden, hidden, options, {}, &trace);
-  HEADWISE_TRY(result);
+  HEADWISE_ASSIGN(const auto result, attention.forward(hidden, hidden, hidden,
+                                                       options, {}, &trace));
   return std::vector<TracedStep>(trace.steps().begin(), trace.steps().end());
 }
 
@@ -130,22 +128,17 @@ Result<std::vector<TracedStep>> run(const ExplainedJob& job,
 
 Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   HEADWISE_TRY(check_options(flags));
-  const auto executor = executor_with(flags.operation.threads);
-  HEADWISE_TRY(executor);
-  const auto model = read_model(flags.model);
-  HEADWISE_TRY(model);
-  auto sentence = sentence_of(flags, *model);
-  HEADWISE_TRY(sentence);
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.operation.threads));
+  HEADWISE_ASSIGN(const auto model, read_model(flags.model));
+  HEADWISE_ASSIGN(auto sentence, sentence_of(flags, model));
   const MultiHeadAttention& attention =
-      model->encoder().layers()[sentence->layer].attention;
-  ExplainedJob job = describe(*model, attention, *std::move(sentence));
+      model.encoder().layers()[sentence.layer].attention;
+  ExplainedJob job = describe(model, attention, std::move(sentence));
   if (flags.shapes_only) {
     job.steps = shapes(job, attention.config());
     return job;
   }
-  auto steps = run(job, model->encoder(), *executor);
-  HEADWISE_TRY(steps);
-  job.steps = *std::move(steps);
+  HEADWISE_ASSIGN(job.steps, run(job, model.encoder(), executor));
   return job;
 }
 

@@ -13,10 +13,8 @@
 namespace headwise::cli {
 
 Result<TextFile> read_text_file(const std::string& path) {
-  auto bytes = read_text("--texts", path);
-  HEADWISE_TRY(bytes);
-  TextFile file{.bytes =
-                    std::make_shared<const std::string>(*std::move(bytes))};
+  HEADWISE_ASSIGN(auto bytes, read_text("--texts", path));
+  TextFile file{.bytes = std::make_shared<const std::string>(std::move(bytes))};
   const auto lines = text_lines(*file.bytes);
   const FileSubject about{"--texts", name_of_text(path)};
   HEADWISE_TRY(check_lines(about, lines, "one text per line"));
@@ -40,10 +38,9 @@ Result<TextFile> read_text_file(const std::string& path) {
 
 Result<std::string> read_text_argument(const std::string& text) {
   const bool piped = text == "-";
-  auto bytes = piped ? read_text("text", text) : text;
-  HEADWISE_TRY(bytes);
+  HEADWISE_ASSIGN(auto bytes, piped ? read_text("text", text) : text);
   HEADWISE_TRY(check_utf8(
-      FileSubject{"text", piped ? name_of_text(text) : "TEXT"}, *bytes));
+      FileSubject{"text", piped ? name_of_text(text) : "TEXT"}, bytes));
   return bytes;
 }
 

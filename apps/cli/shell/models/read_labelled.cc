@@ -9,9 +9,8 @@ namespace headwise::cli {
 
 Result<LabelledText> read_labelled(std::string_view option,
                                    const std::string& path) {
-  auto bytes = read_text(option, path);
-  HEADWISE_TRY(bytes);
-  auto text = parse_labelled_text(*std::move(bytes), name_of_text(path));
+  HEADWISE_ASSIGN(auto bytes, read_text(option, path));
+  auto text = parse_labelled_text(std::move(bytes), name_of_text(path));
   return text ? std::move(text) : error_of_option(option, text.error());
 }
 

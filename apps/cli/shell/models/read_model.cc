@@ -110,9 +110,8 @@ Result<std::optional<LabelProbe>> read_any_probe(
 
 Result<LabelProbe> read_probe(const std::string& folder,
                               const SentenceEncoder& encoder) {
-  auto probe = read_any_probe(folder, encoder);
-  HEADWISE_TRY(probe);
-  if (!probe->has_value()) {
+  HEADWISE_ASSIGN(auto probe, read_any_probe(folder, encoder));
+  if (!probe.has_value()) {
     const std::string model = shell_word(folder);
     return Error{ErrorCode::bad_data,
                  {.argument = "--model " + model,
@@ -121,7 +120,7 @@ Result<LabelProbe> read_probe(const std::string& folder,
                                   "--data examples.tsv --out DIR",
                                   model)}};
   }
-  return **std::move(probe);
+  return *std::move(probe);
 }
 
 Result<SentenceClassifier> read_classifier(const std::string& folder) {

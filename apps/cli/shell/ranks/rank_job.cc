@@ -48,9 +48,8 @@ Result<Communicator*> join_job(std::chrono::milliseconds deadline) {
     return job().group.get();
   }
   job().mpi = true;
-  auto group = begin_mpi(deadline, job().give_up);
-  HEADWISE_TRY(group);
-  job().group = *std::move(group);
+  HEADWISE_ASSIGN(auto group, begin_mpi(deadline, job().give_up));
+  job().group = std::move(group);
   // Until a library call names its own.
   job().group->set_step("", "reading files");
   return job().group.get();

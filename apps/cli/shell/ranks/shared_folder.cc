@@ -76,9 +76,9 @@ Status see(std::string_view option, const std::string& folder,
 Status share_folder(Communicator& group, std::string_view option,
                     const std::string& folder) {
   const bool first = group.rank() == 0;
-  const auto name = share_text(group, first ? new_name() : "", 0);
-  HEADWISE_TRY(name);
-  const std::string file = path_in(folder, *name);
+  HEADWISE_ASSIGN(const auto name,
+                  share_text(group, first ? new_name() : "", 0));
+  const std::string file = path_in(folder, name);
   HEADWISE_TRY(agreed(group, first ? make(option, folder, file) : ok()));
   const auto longest = std::min<std::chrono::milliseconds>(
       group.deadline() / 2, std::chrono::seconds(60));

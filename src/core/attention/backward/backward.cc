@@ -18,10 +18,9 @@ Status run_checked(AttentionSpec& spec, const CallTensors& tensors) {
     shape.B = 0;  // empty sequences, of which there may be any number
   }
   const BackwardSchedule schedule = backward_schedule_of(spec);
-  auto workspace =
-      Workspace::create(backward_workspace_bytes(spec, schedule, tensors));
-  HEADWISE_TRY(workspace);
-  backward_kernel(spec, schedule, tensors, workspace->data());
+  HEADWISE_ASSIGN(auto workspace, Workspace::create(backward_workspace_bytes(
+                                      spec, schedule, tensors)));
+  backward_kernel(spec, schedule, tensors, workspace.data());
   return ok();
 }
 
@@ -34,18 +33,17 @@ Status attention_backward(const CallTensors& tensors,
   return for_number_type(dtype, [&]<class T>(T) -> Status {
     if constexpr (DeviceElement<T>) {
       if (operation_options.device.kind != Device::Kind::cpu) {
-        const auto shape = attention_shape(tensors);
-        HEADWISE_TRY(shape);
-        const auto plan =
-            DeviceAttentionPlan<T>::create(*shape, options, operation_options);
-        HEADWISE_TRY(plan);
-        return plan->run_backward(tensors);
+        HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
+        HEADWISE_ASSIGN(
+            const auto plan,
+            DeviceAttentionPlan<T>::create(shape, options, operation_options));
+        return plan.run_backward(tensors);
       }
     }
     HEADWISE_TRY(check_target());
-    auto spec = backward_spec(tensors, options, operation_options);
-    HEADWISE_TRY(spec);
-    return run_checked(*spec, tensors);
+    HEADWISE_ASSIGN(auto spec,
+                    backward_spec(tensors, options, operation_options));
+    return run_checked(spec, tensors);
   });
 } catch (...) {
   return caught_out_of_memory();

@@ -9,21 +9,20 @@ namespace headwise::inline HEADWISE_ABI {
 
 Status attention(const CallTensors& tensors, const AttentionOptions& options,
                  const OperationOptions& operation_options) try {
-  const auto shape = attention_shape(tensors);
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
   const DType dtype = tensors[CallTensor::query].dtype();
   return for_number_type(dtype, [&]<class T>(T) -> Status {
     if constexpr (DeviceElement<T>) {
       if (operation_options.device.kind != Device::Kind::cpu) {
-        const auto plan =
-            DeviceAttentionPlan<T>::create(*shape, options, operation_options);
-        HEADWISE_TRY(plan);
-        return plan->run(tensors);
+        HEADWISE_ASSIGN(
+            const auto plan,
+            DeviceAttentionPlan<T>::create(shape, options, operation_options));
+        return plan.run(tensors);
       }
     }
-    const auto call = PlannedCall::create(*shape, options, operation_options);
-    HEADWISE_TRY(call);
-    return call->run(tensors);
+    HEADWISE_ASSIGN(const auto call,
+                    PlannedCall::create(shape, options, operation_options));
+    return call.run(tensors);
   });
 } catch (...) {
   return caught_out_of_memory();

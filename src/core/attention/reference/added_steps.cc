@@ -33,13 +33,13 @@ Status score_keys(const AttentionSpec& spec, TensorView<const float, 4> query,
 Result<Tensor<float, 4>> with_added(TensorView<const float, 4> rows,
                                     const Tensor<float, 3>& added) {
   const auto [B, L, Hkv, D] = rows.extents();
-  auto all = Tensor<float, 4>::create({B, L + added.extent(0), Hkv, D});
-  HEADWISE_TRY(all);
+  HEADWISE_ASSIGN(auto all,
+                  Tensor<float, 4>::create({B, L + added.extent(0), Hkv, D}));
   for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t l = 0; l < all->extent(1); ++l) {
+    for (std::size_t l = 0; l < all.extent(1); ++l) {
       for (std::size_t g = 0; g < Hkv; ++g) {
         for (std::size_t d = 0; d < D; ++d) {
-          (*all)(b, l, g, d) = l < L ? rows(b, l, g, d) : added(l - L, g, d);
+          all(b, l, g, d) = l < L ? rows(b, l, g, d) : added(l - L, g, d);
         }
       }
     }
@@ -68,21 +68,17 @@ Status tell_added(TraceSink* trace, const AttentionSpec& spec,
                         const AnyView& tensor) {
     trace->on_step(name, {axes.begin(), axes.size()}, tensor);
   };
-  const auto added_key = added.keys(spec.shape);
-  HEADWISE_TRY(added_key);
-  const auto added_value = added.values(spec.shape);
-  HEADWISE_TRY(added_value);
-  const auto keys = with_added(key, *added_key);
-  HEADWISE_TRY(keys);
-  const auto values = with_added(value, *added_value);
-  HEADWISE_TRY(values);
+  HEADWISE_ASSIGN(const auto added_key, added.keys(spec.shape));
+  HEADWISE_ASSIGN(const auto added_value, added.values(spec.shape));
+  HEADWISE_ASSIGN(const auto keys, with_added(key, added_key));
+  HEADWISE_ASSIGN(const auto values, with_added(value, added_value));
   if (added.learned()) {
     tell("bias_k", {heads, "D"}, added.bias_k());
     tell("bias_v", {heads, "Dv"}, added.bias_v());
   }
   const std::string_view rows = AddedColumns(spec).axis();
-  tell("k_added", {"B", heads, rows, "D"}, as_bhld(keys->view()));
-  tell("v_added", {"B", heads, rows, "Dv"}, as_bhld(values->view()));
+  tell("k_added", {"B", heads, rows, "D"}, as_bhld(keys.view()));
+  tell("v_added", {"B", heads, rows, "Dv"}, as_bhld(values.view()));
   return ok();
 }
 
@@ -93,9 +89,8 @@ Status score_all(const AttentionSpec& spec, TensorView<const float, 4> query,
   if (spec.added_keys.count() == 0) {
     return ok();
   }
-  const auto added = spec.added_keys.keys(spec.shape);
-  HEADWISE_TRY(added);
-  return score_keys(spec, query, in_every_sequence(*added, spec.shape.B),
+  HEADWISE_ASSIGN(const auto added, spec.added_keys.keys(spec.shape));
+  return score_keys(spec, query, in_every_sequence(added, spec.shape.B),
                     columns.added(to));
 }
 

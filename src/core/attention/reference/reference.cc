@@ -59,16 +59,15 @@ Status reference_attention(TensorView<const T, 4> query,
                            const OperationOptions& operation_options) try {
   const AttentionInputsOf<T> inputs = {query, key, value};
   const CallTensors tensors(inputs, outputs);
-  const auto shape = attention_shape(tensors);
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
   HEADWISE_TRY(check_no_part("attention", operation_options));
-  const auto spec = AttentionSpec::create(*shape, options, operation_options);
-  HEADWISE_TRY(spec);
-  HEADWISE_TRY(check_call("attention", *spec, tensors, DTypeOf<T>::value));
-  reference_rows<T>(*spec, inputs, outputs);
-  fill_beyond_sequences<T>(*spec, tensors);
-  if (spec->attn_weights == AttnWeights::mean) {
-    mean_rows(*spec, inputs, outputs.attn_weights);
+  HEADWISE_ASSIGN(const auto spec,
+                  AttentionSpec::create(shape, options, operation_options));
+  HEADWISE_TRY(check_call("attention", spec, tensors, DTypeOf<T>::value));
+  reference_rows<T>(spec, inputs, outputs);
+  fill_beyond_sequences<T>(spec, tensors);
+  if (spec.attn_weights == AttnWeights::mean) {
+    mean_rows(spec, inputs, outputs.attn_weights);
   }
   return ok();
 } catch (...) {

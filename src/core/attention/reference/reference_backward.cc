@@ -224,10 +224,10 @@ Status reference_attention_backward(
     const AttentionOptions& options,
     const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_no_part("attention_backward", operation_options));
-  const auto spec = backward_spec(CallTensors(inputs, gradients), options,
-                                  operation_options, DTypeOf<T>::value);
-  HEADWISE_TRY(spec);
-  Gradients<T>(*spec, inputs, gradients).run();
+  HEADWISE_ASSIGN(const auto spec,
+                  backward_spec(CallTensors(inputs, gradients), options,
+                                operation_options, DTypeOf<T>::value));
+  Gradients<T>(spec, inputs, gradients).run();
   return ok();
 } catch (...) {
   return caught_out_of_memory();

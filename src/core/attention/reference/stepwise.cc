@@ -32,15 +32,14 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
   }
   const std::vector<BoundMask::Part> parts = spec.mask.parts();
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    const auto allowed = spec.mask.materialize(part);
-    HEADWISE_TRY(allowed);
+    HEADWISE_ASSIGN(const auto allowed, spec.mask.materialize(part));
     std::array<std::string_view, 4> axes = kMaskAxes;
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
       if (!parts[part].varies[axis]) {
         axes[axis] = "1";
       }
     }
-    trace->on_step(parts[part].name, axes, *allowed);
+    trace->on_step(parts[part].name, axes, allowed);
   }
   return ok();
 }
@@ -113,56 +112,55 @@ Result<AttentionSteps> stepwise_attention(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOptions& options,
     const OperationOptions& operation_options, TraceSink* trace) try {
-  const auto shape =
-      attention_shape(query.extents(), key.extents(), value.extents());
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(
+      const auto shape,
+      attention_shape(query.extents(), key.extents(), value.extents()));
   HEADWISE_TRY(check_no_part("attention", operation_options));
   HEADWISE_TRY(check_exact("attention", options.arithmetic));
-  const auto spec = AttentionSpec::create(*shape, options, operation_options);
-  HEADWISE_TRY(spec);
+  HEADWISE_ASSIGN(const auto spec,
+                  AttentionSpec::create(shape, options, operation_options));
   if (options.offsets.ragged()) {
     return value_error("attention", "offsets", "given",
                        "none: each step is kept of a padded batch only",
                        ErrorCode::unsupported);
   }
   AttentionSteps steps;
-  HEADWISE_TRY(allocate(*spec, steps));
+  HEADWISE_TRY(allocate(spec, steps));
 
-  HEADWISE_TRY(tell_added(trace, *spec, key, value));
-  const auto axes = score_axes(*spec);
-  HEADWISE_TRY(score_all(*spec, query, key, steps.scores));
+  HEADWISE_TRY(tell_added(trace, spec, key, value));
+  const auto axes = score_axes(spec);
+  HEADWISE_TRY(score_all(spec, query, key, steps.scores));
   tell(trace, "scores", axes, steps.scores);
 
-  const auto with_terms = add_terms(*spec, steps, trace);
-  HEADWISE_TRY(with_terms);
-  TensorView<const float, 4> masked = *with_terms;
-  if (!spec->mask.parts().empty()) {
-    HEADWISE_TRY(tell_masks(trace, *spec));
-    const AddedColumns columns(*spec);
-    HEADWISE_TRY(apply_mask(columns.keys(masked), spec->mask,
+  HEADWISE_ASSIGN(const auto with_terms, add_terms(spec, steps, trace));
+  TensorView<const float, 4> masked = with_terms;
+  if (!spec.mask.parts().empty()) {
+    HEADWISE_TRY(tell_masks(trace, spec));
+    const AddedColumns columns(spec);
+    HEADWISE_TRY(apply_mask(columns.keys(masked), spec.mask,
                             columns.keys(steps.masked_scores)));
     columns.copy(masked, steps.masked_scores);
     masked = steps.masked_scores;
     tell(trace, "masked_scores", axes, masked);
   }
 
-  if (spec->sinks.given() && trace != nullptr) {
+  if (spec.sinks.given() && trace != nullptr) {
     constexpr std::array<std::string_view, 1> kAxes = {"H"};
-    trace->on_step("sinks", kAxes, spec->sinks.view());
+    trace->on_step("sinks", kAxes, spec.sinks.view());
   }
-  HEADWISE_TRY(softmax(masked, spec->sinks, spec->empty_rows,
-                       steps.attn_weights, steps.lse, *spec->executor));
-  finish_empty_rows(*spec, steps);
+  HEADWISE_TRY(softmax(masked, spec.sinks, spec.empty_rows, steps.attn_weights,
+                       steps.lse, *spec.executor));
+  finish_empty_rows(spec, steps);
   TensorView<const float, 4> weights = steps.attn_weights;
   tell(trace, "attn_weights", axes, weights);
 
-  if (spec->dropout.active()) {
-    HEADWISE_TRY(drop_all(*spec, weights, steps.dropped_weights));
+  if (spec.dropout.active()) {
+    HEADWISE_TRY(drop_all(spec, weights, steps.dropped_weights));
     weights = steps.dropped_weights;
     tell(trace, "dropped_weights", axes, weights);
   }
 
-  HEADWISE_TRY(weigh_all(*spec, weights, value, steps));
+  HEADWISE_TRY(weigh_all(spec, weights, value, steps));
   tell(trace, "context", {"B", "H", "Lq", "Dv"}, as_bhld(steps.context));
   return steps;
 } catch (...) {

@@ -88,14 +88,13 @@ StatisticsViews AttentionStatistics::views() {
 Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
                                          const AttentionSpec& spec) try {
   const AttentionShape& shape = spec.shape;
-  auto means = Tensor<float, 2>::create({shape.Hq, kStatistics});
-  auto counted = Tensor<std::int64_t, 1>::create({shape.Hq});
-  auto without_key = Tensor<std::int64_t, 1>::create({shape.Hq});
-  HEADWISE_TRY(means);
-  HEADWISE_TRY(counted);
-  HEADWISE_TRY(without_key);
-  PooledStatistics pooled{*std::move(means), *std::move(counted),
-                          *std::move(without_key)};
+  HEADWISE_ASSIGN(auto means,
+                  Tensor<float, 2>::create({shape.Hq, kStatistics}));
+  HEADWISE_ASSIGN(auto counted, Tensor<std::int64_t, 1>::create({shape.Hq}));
+  HEADWISE_ASSIGN(auto without_key,
+                  Tensor<std::int64_t, 1>::create({shape.Hq}));
+  PooledStatistics pooled{std::move(means), std::move(counted),
+                          std::move(without_key)};
   for (std::size_t h = 0; h < shape.Hq; ++h) {
     Pool pool;
     // Empty sequences may be too many to visit.
@@ -120,18 +119,15 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
 Result<AttentionStatistics> attention_statistics(
     CallTensors tensors, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
-  const auto shape = attention_shape(tensors);
-  HEADWISE_TRY(shape);
-  const auto call = PlannedCall::create(*shape, options, operation_options);
-  HEADWISE_TRY(call);
-  auto statistics = AttentionStatistics::create(call->spec());
-  HEADWISE_TRY(statistics);
-  tensors.set(statistics->views());
-  HEADWISE_TRY(call->run(tensors));
+  HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
+  HEADWISE_ASSIGN(const auto call,
+                  PlannedCall::create(shape, options, operation_options));
+  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(call.spec()));
+  tensors.set(statistics.views());
+  HEADWISE_TRY(call.run(tensors));
   if (operation_options.statistics.rows) {
-    auto pooled = pool_statistics(statistics->rows, call->spec());
-    HEADWISE_TRY(pooled);
-    statistics->pooled = *std::move(pooled);
+    HEADWISE_ASSIGN(statistics.pooled,
+                    pool_statistics(statistics.rows, call.spec()));
   }
   return statistics;
 } catch (...) {

@@ -27,21 +27,21 @@ struct Weighing {
 
 Result<Weighing> weighing_by(TensorView<const float, 3> numbers,
                              const Executor& executor) {
-  auto logarithms = Tensor<float, 3>::create_unset(numbers.extents());
-  auto reciprocals = Tensor<float, 3>::create_unset(numbers.extents());
-  HEADWISE_TRY(logarithms);
-  HEADWISE_TRY(reciprocals);
+  HEADWISE_ASSIGN(auto logarithms,
+                  Tensor<float, 3>::create_unset(numbers.extents()));
+  HEADWISE_ASSIGN(auto reciprocals,
+                  Tensor<float, 3>::create_unset(numbers.extents()));
   const auto [B, H, Lkv] = numbers.extents();
   const auto weigh = [&, heads = H, keys = Lkv](std::size_t n) {
     for (std::size_t j = 0; j < keys; ++j) {
       const std::size_t b = n / heads;
       const std::size_t h = n % heads;
       const float number = std::max(numbers(b, h, j), kLeast);  // keeps NaN
-      (*logarithms)(b, h, j) =
+      logarithms(b, h, j) =
           std::isfinite(number)
               ? static_cast<float>(natural_log(static_cast<double>(number)))
               : number;
-      (*reciprocals)(b, h, j) = 1 / number;
+      reciprocals(b, h, j) = 1 / number;
     }
   };
   executor.parallel_for(B * H, 1, [&](std::size_t begin, std::size_t end) {
@@ -49,7 +49,7 @@ Result<Weighing> weighing_by(TensorView<const float, 3> numbers,
       weigh(n);
     }
   });
-  return Weighing{*std::move(logarithms), *std::move(reciprocals)};
+  return Weighing{std::move(logarithms), std::move(reciprocals)};
 }
 
 Status check_share_options(std::string_view operation,
@@ -75,9 +75,7 @@ bool nothing_else(const AttentionSpec& spec, const AttentionOutputs& outputs) {
 }
 
 Status pool(const AttentionSpec& spec, AttentionStatistics& statistics) {
-  auto pooled = pool_statistics(statistics.rows, spec);
-  HEADWISE_TRY(pooled);
-  statistics.pooled = *std::move(pooled);
+  HEADWISE_ASSIGN(statistics.pooled, pool_statistics(statistics.rows, spec));
   return ok();
 }
 
@@ -91,21 +89,18 @@ Result<WeightedShares> attention_with_shares(
   HEADWISE_TRY(check_target());
   HEADWISE_TRY(check_all_queries(operation, operation_options));
   HEADWISE_TRY(check_share_options(operation, options, operation_options));
-  const auto shape = attention_shape(
-      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(const auto shape,
+                  attention_shape(inputs.query.extents(), inputs.key.extents(),
+                                  inputs.value.extents()));
   OperationOptions with_rows = operation_options;
   with_rows.statistics.rows = true;
-  const auto share_spec =
-      AttentionSpec::create(*shape, options, with_rows, operation);
-  HEADWISE_TRY(share_spec);
-  AttentionSpec spec = *share_spec;
+  HEADWISE_ASSIGN(const auto share_spec,
+                  AttentionSpec::create(shape, options, with_rows, operation));
+  AttentionSpec spec = share_spec;
   AttentionOutputs all = outputs;
   AttentionStatistics weights;
   if (wanted == StatisticsOf::shares_and_weights) {
-    auto made = AttentionStatistics::create(spec);
-    HEADWISE_TRY(made);
-    weights = *std::move(made);
+    HEADWISE_ASSIGN(weights, AttentionStatistics::create(spec));
     all.statistics = weights.views();
   } else {
     spec.statistics = {};
@@ -116,29 +111,28 @@ Result<WeightedShares> attention_with_shares(
                               inputs.key.extent(1)};
   HEADWISE_TRY(check_shape(operation, "norms", numbers.extents(),
                            "(B, Hq, Lkv)", of_keys));
-  const auto weighing = weighing_by(numbers, *spec.executor);
-  HEADWISE_TRY(weighing);
-  auto sums = Tensor<float, 3>::create(
-      {inputs.query.extent(0), inputs.query.extent(1), inputs.query.extent(2)});
-  auto statistics = AttentionStatistics::create(*share_spec);
-  HEADWISE_TRY(sums);
-  HEADWISE_TRY(statistics);
+  HEADWISE_ASSIGN(const auto weighing, weighing_by(numbers, *spec.executor));
+  HEADWISE_ASSIGN(
+      auto sums,
+      Tensor<float, 3>::create({inputs.query.extent(0), inputs.query.extent(1),
+                                inputs.query.extent(2)}));
+  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(share_spec));
   if (spec.shape.B != 0 && spec.shape.Lq != 0) {
-    const KeyShares shares = {*share_spec,           weighing->logarithms,
-                              weighing->reciprocals, *sums,
-                              statistics->views(),   nothing_else(spec, all)};
-    const Schedule schedule = schedule_of(*share_spec);
-    auto workspace =
-        Workspace::create(statistics_workspace_bytes(spec, schedule, &shares));
-    HEADWISE_TRY(workspace);
-    statistics_kernel({spec, schedule, tensors, &shares}, workspace->data());
+    const KeyShares shares = {share_spec,           weighing.logarithms,
+                              weighing.reciprocals, sums,
+                              statistics.views(),   nothing_else(spec, all)};
+    const Schedule schedule = schedule_of(share_spec);
+    HEADWISE_ASSIGN(
+        auto workspace,
+        Workspace::create(statistics_workspace_bytes(spec, schedule, &shares)));
+    statistics_kernel({spec, schedule, tensors, &shares}, workspace.data());
     fill_beyond_sequences<float>(spec, tensors);
   }
-  HEADWISE_TRY(pool(*share_spec, *statistics));
+  HEADWISE_TRY(pool(share_spec, statistics));
   if (spec.statistics.any()) {
     HEADWISE_TRY(pool(spec, weights));
   }
-  return WeightedShares{*std::move(sums), *std::move(statistics),
+  return WeightedShares{std::move(sums), std::move(statistics),
                         std::move(weights)};
 }
 
