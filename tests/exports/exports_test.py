@@ -114,7 +114,7 @@ def declared_functions(text):
     """What a header declares and leaves to a source file, as function_name()."""
     text = re.sub(r"//[^\n]*|^\s*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
     # A macro that declares an overload per type; the one of float is written out.
-    text = re.sub(r"\bHEADWISE_[A-Z]+\([^()]*\)", "", text)
+    text = re.sub(r"\bHEADWISE_[A-Z_]+\([^()]*\)", "", text)
     found = []
     scopes = []
     chunk = ""

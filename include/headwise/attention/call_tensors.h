@@ -128,20 +128,20 @@ class CallTensors {
   // No tensor where none is given.
   const TensorArg& operator[](CallTensor tensor) const {
     static constexpr TensorArg kNone;
-    return has(tensor) ? *std::launder(reinterpret_cast<const TensorArg*>(
-                             memory_ + index_of(tensor) * sizeof(TensorArg)))
-                       : kNone;
+    return (set_ & bit(tensor)) != 0
+               ? *std::launder(reinterpret_cast<const TensorArg*>(
+                     memory_ + index_of(tensor) * sizeof(TensorArg)))
+               : kNone;
   }
-  bool has(CallTensor tensor) const {
-    return (given_ >> index_of(tensor) & 1U) != 0;
-  }
+  // A tensor without elements has a shape alone.
+  bool has(CallTensor tensor) const { return (*this)[tensor].given(); }
   void set(CallTensor tensor, const TensorArg& argument) {
-    put(tensor, argument.given(), argument);
+    put(tensor, argument);
   }
   // The same, without a TensorArg of its own.
   template <class T, std::size_t Rank>
   void set(CallTensor tensor, const TensorView<T, Rank>& view) {
-    put(tensor, view.data() != nullptr, view);
+    put(tensor, view);
   }
   void set(const StatisticsViews& statistics) {
     using enum CallTensor;
@@ -169,20 +169,26 @@ class CallTensors {
   }
 
  private:
+  static std::uint64_t bit(CallTensor tensor) {
+    return std::uint64_t{1} << index_of(tensor);
+  }
   template <class Argument>
-  void put(CallTensor tensor, bool given, const Argument& argument) {
-    const std::uint64_t bit = std::uint64_t{1} << index_of(tensor);
-    given_ &= ~bit;
-    if (given) {
-      given_ |= bit;
+  void put(CallTensor tensor, const Argument& argument) {
+    std::size_t extents = 0;
+    for (const std::size_t extent : argument.extents()) {
+      extents |= extent;
+    }
+    set_ &= ~bit(tensor);
+    if (argument.data() != nullptr || extents != 0) {
+      set_ |= bit(tensor);
       new (memory_ + index_of(tensor) * sizeof(TensorArg)) TensorArg(argument);
     }
   }
 
   bool backward_;
-  // Bit n: tensor n is given, at place n of the memory. The rest of the memory
-  // is not set: that would take a tenth of the smallest call.
-  std::uint64_t given_ = 0;
+  // Bit n: tensor n is at place n of the memory. The rest of the memory is not
+  // set: that would take a tenth of the smallest call.
+  std::uint64_t set_ = 0;
   alignas(TensorArg) std::byte memory_[kCallTensors * sizeof(TensorArg)];
 };
 
