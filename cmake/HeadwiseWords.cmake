@@ -1,4 +1,4 @@
-# The catalogues of headwise/words/translation.h: each po/LANGUAGE.po, compiled by
+# The catalogues of headwise/words/language.h: each po/LANGUAGE.po, compiled by
 # gettext's msgfmt and built in. A new file is a new language.
 find_program(HEADWISE_MSGFMT msgfmt REQUIRED DOC "msgfmt of gettext")
 

@@ -27,7 +27,7 @@
 #include "headwise/train/induction_run.h"
 #include "headwise/train/next_token.h"
 #include "headwise/train/task_run.h"
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/prune/sentence_importance.h"
 #include "headwise/heads/ablation.h"

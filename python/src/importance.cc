@@ -49,7 +49,7 @@ ImportanceMethod method_argument(nb::handle method) {
   const auto known = importance_method(given);
   if (!known) {
     std::string expected;
-    for (const std::string_view each : importance_methods()) {
+    for (const std::string_view each : kImportanceMethodNames) {
       expected += (expected.empty() ? "" : ", ") + std::string(each);
     }
     raise_word(given, name, expected);

@@ -4,7 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "array_argument.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::python {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "commands.h"
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "korean.h"
 
 namespace headwise::cli {

@@ -160,9 +160,11 @@ class FaultTest(TogetherCase):
         for file in files:
             copy = folder / pathlib.Path(file).name
             data = pathlib.Path(file).read_bytes()
-            changed += data.count(b"\0" + version + b"\0")
-            copy.write_bytes(data.replace(b"\0" + version + b"\0",
-                                          b"\0" + other + b"\0"))
+            # Not where it ends the name of a version of symbols.
+            data, count = re.subn(b"(?<!_)" + re.escape(version) + b"\0",
+                                  other + b"\0", data)
+            changed += count
+            copy.write_bytes(data)
             copy.chmod(0o755)
         self.assertGreater(changed, 0)
         return "env", f"LD_LIBRARY_PATH={folder}", str(folder / "headwise")

@@ -19,6 +19,7 @@
 #include "headwise/interop/load_attention.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/multi_head_attention.h"
+#include "interop/laid_out.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

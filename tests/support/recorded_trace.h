@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headwise/base/any_view.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::testing_support {
 

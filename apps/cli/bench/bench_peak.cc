@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "headwise/kernels/peak.h"
+#include "headwise/kernels/targets.h"
 #include "headwise/run/workspace.h"
 
 namespace headwise::cli {

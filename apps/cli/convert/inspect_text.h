@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headwise/interop/param_inspection.h"
-#include "headwise/onnx/attention_nodes.h"
+#include "headwise/onnx/attention.h"
 
 namespace headwise::cli {
 

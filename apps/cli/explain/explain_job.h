@@ -11,7 +11,7 @@
 #include "headwise/base/result.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/module/multi_head_attention.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::cli {
 

@@ -301,7 +301,6 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
 }
 
 void add_ablate_options(const Arguments& command, AblateFlags& flags) {
-  const std::vector<std::string_view> names = replacements();
   add_model_option(command, flags);
   command.add(
       {{"--data", &flags.data, input_file("FILE|-"),
@@ -312,7 +311,8 @@ void add_ablate_options(const Arguments& command, AblateFlags& flags) {
        {"--each", &flags.each, flag(), "ablate each head by itself"},
        {"--pairs", &flags.pairs, flag(),
         "ablate each pair of heads, and show how they interact"},
-       {"--replace", &flags.replace, choice({names.begin(), names.end()}),
+       {"--replace", &flags.replace,
+        choice({kReplacementNames.begin(), kReplacementNames.end()}),
         "what replaces a head (default: zero); see below"},
        // The list of all names would not fit in a line.
        {"--sort", &flags.sort, choice(effect_measure_names(), "EFFECT"),

@@ -211,13 +211,13 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
 
 void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
   command.keep_line(flags.line);
-  const std::vector<std::string_view> methods = importance_methods();
   command.add(
       {{"--model", &flags.model, input_file("DIR"),
         "a BERT-family model folder, pruned or not", required()},
        {"--data", &flags.data, input_file("FILE|-"),
         "one example per line: label<TAB>text, or text alone", required()},
-       {"--method", &flags.method, choice({methods.begin(), methods.end()}),
+       {"--method", &flags.method,
+        choice({kImportanceMethodNames.begin(), kImportanceMethodNames.end()}),
         "how to score (default: gradient); see below"},
        {"--iterative", &flags.iterative,
         real("SHARE", number_between(1e-6, 1, "a share above 0 and at most 1")),

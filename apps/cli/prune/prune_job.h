@@ -9,7 +9,7 @@
 #include "headwise/prune/importance.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/train/labelled_text.h"
 #include "headwise/train/sentence_classifier.h"
 #include "prune_flags.h"

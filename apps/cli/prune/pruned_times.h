@@ -6,7 +6,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::cli {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "language.h"
 #include "message_text.h"
 #include "output.h"

@@ -1,6 +1,6 @@
 #include "message_text.h"
 
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "korean_particle.h"
 #include "language.h"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::cli {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "language.h"
 
 namespace headwise::cli {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "headwise/interop/atomic_file.h"
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "language.h"
 #include "outcome.h"
 

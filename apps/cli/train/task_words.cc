@@ -18,7 +18,7 @@ const TaskWords& words_of(Task task) {
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;
-  for (const Task task : all_tasks()) {
+  for (const Task task : kTasks) {
     names.emplace_back(name_of(task));
   }
   names.emplace_back(kInductionTask);

@@ -10,7 +10,7 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "out_folder.h"
 #include "shell/command.h"
 #include "shell/error_of_option.h"

@@ -13,7 +13,7 @@
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 
 namespace headwise::cli {

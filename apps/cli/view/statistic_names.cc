@@ -1,7 +1,7 @@
 #include "statistic_names.h"
 
 #include "headwise/inspect/weights_statistics.h"
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "operation/option_errors.h"
 
 namespace headwise::cli {

@@ -6,7 +6,6 @@
 
 #include "headwise/interop/file_subject.h"
 #include "headwise/onnx/attention.h"
-#include "headwise/onnx/attention_nodes.h"
 #include "headwise/onnx/model.h"
 #include "headwise/run/executor.h"
 #include "operation/option_errors.h"

@@ -31,12 +31,15 @@
 //                        {.mask = causal()}, {.device = Device::cuda(stream)});
 #pragma once
 
-#include <memory>
 #include <type_traits>
+#include <utility>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
+#include "headwise/base/dtype.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
@@ -49,7 +52,35 @@ template <class T>
 concept DeviceElement =
     std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
 
-class DeviceBackend;
+class HEADWISE_HIDDEN DeviceBackend;
+
+// What the plans of both types are made of.
+class DeviceCall {
+ public:
+  // Errors: shape_mismatch and invalid_argument as in attention(), after which
+  // no output was written; device_error.
+  Status run(const CallTensors& tensors) const;
+  // The gradients, summed in an order that depends on neither the batch nor the
+  // GPU's load; those of bias and slopes pair by pair without the matrix units.
+  // Allocates up to 12 bytes per row and query head, in the order of the
+  // stream.
+  // Errors: as run(); unsupported for d_attn_weights.
+  Status run_backward(const CallTensors& tensors) const;
+  const AttentionSpec& spec() const { return spec_; }
+
+ protected:
+  static Result<DeviceCall> create(const AttentionShape& shape, DType dtype,
+                                   const AttentionOptions& options,
+                                   const OperationOptions& operation_options);
+
+ private:
+  DeviceCall(AttentionSpec spec, DType dtype, Hidden<DeviceBackend> backend)
+      : spec_(std::move(spec)), dtype_(dtype), backend_(std::move(backend)) {}
+
+  AttentionSpec spec_;
+  DType dtype_;
+  Hidden<DeviceBackend> backend_;
+};
 
 // Checked and prepared once, run many times, in the stream of
 // operation_options.device. A run waits for nothing, and allocates nothing
@@ -57,50 +88,32 @@ class DeviceBackend;
 // not at multiples of 16 bytes). One plan runs in one stream: its runs share
 // memory.
 template <DeviceElement T>
-class HEADWISE_EXPORT DeviceAttentionPlan {
+class DeviceAttentionPlan : public DeviceCall {
  public:
   // The views of the options in device memory must outlive the plan. Errors:
   // those of AttentionSpec::create; unsupported; device_error; out_of_memory.
   static Result<DeviceAttentionPlan> create(
       const AttentionShape& shape, const AttentionOptions& options,
-      const OperationOptions& operation_options);
-  DeviceAttentionPlan(const DeviceAttentionPlan&) = delete;
-  DeviceAttentionPlan& operator=(const DeviceAttentionPlan&) = delete;
-  DeviceAttentionPlan(DeviceAttentionPlan&&) noexcept;
-  DeviceAttentionPlan& operator=(DeviceAttentionPlan&&) noexcept;
-  ~DeviceAttentionPlan();
+      const OperationOptions& operation_options) {
+    HEADWISE_ASSIGN(auto call, DeviceCall::create(shape, DTypeOf<T>::value,
+                                                  options, operation_options));
+    return DeviceAttentionPlan(std::move(call));
+  }
 
-  // Errors: shape_mismatch and invalid_argument as in attention(), after which
-  // no output was written; device_error.
-  Status run(const CallTensors& tensors) const;
+  using DeviceCall::run;
   Status run(const AttentionInputsOf<T>& inputs,
              const AttentionOutputsOf<T>& outputs) const {
     return run(CallTensors(inputs, outputs));
   }
-
-  // The gradients, summed in an order that depends on neither the batch nor the
-  // GPU's load; those of bias and slopes pair by pair without the matrix units.
-  // Allocates up to 12 bytes per row and query head, in the order of the
-  // stream.
-  // Errors: as run(); unsupported for d_attn_weights.
-  Status run_backward(const CallTensors& tensors) const;
+  using DeviceCall::run_backward;
   Status run_backward(const BackwardInputsOf<T>& inputs,
                       const AttentionGradientsOf<T>& gradients) const {
     return run_backward(CallTensors(inputs, gradients));
   }
 
-  const AttentionSpec& spec() const { return spec_; }
-
  private:
-  DeviceAttentionPlan(AttentionSpec spec,
-                      std::unique_ptr<DeviceBackend> backend);
-
-  AttentionSpec spec_;
-  std::unique_ptr<DeviceBackend> backend_;
+  explicit DeviceAttentionPlan(DeviceCall call) : DeviceCall(std::move(call)) {}
 };
-
-extern template class DeviceAttentionPlan<BFloat16>;
-extern template class DeviceAttentionPlan<Float16>;
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

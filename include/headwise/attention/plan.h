@@ -10,12 +10,13 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <utility>
 
 #include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/workspace.h"
@@ -36,9 +37,6 @@ class AttentionPlan {
   static Result<AttentionPlan> create(
       const AttentionShape& shape, const AttentionOptions& options,
       const OperationOptions& operation_options = {});
-  AttentionPlan(AttentionPlan&&) noexcept;
-  AttentionPlan& operator=(AttentionPlan&&) noexcept;
-  ~AttentionPlan();
 
   // The size of the memory that a run needs.
   std::size_t workspace_bytes() const;
@@ -80,9 +78,9 @@ class AttentionPlan {
   const AttentionSpec& spec() const;
 
  private:
-  explicit AttentionPlan(std::unique_ptr<PlannedCall> call);
+  explicit AttentionPlan(Hidden<PlannedCall> call) : call_(std::move(call)) {}
 
-  std::unique_ptr<PlannedCall> call_;
+  Hidden<PlannedCall> call_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

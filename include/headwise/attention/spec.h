@@ -16,7 +16,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/device_buffer.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/added_keys.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/bias.h"
@@ -140,10 +140,9 @@ struct AttentionSpec {
 
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
-  // Errors: those of Offsets::check, HeadGroups::check, BoundMask::bind,
-  // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind,
-  // BoundAddedKeys::bind, BoundSinks::bind, QueryStart::check,
-  // BoundDropout::bind and BoundStatistics::bind; invalid_argument for a scale
+  // Errors: those of Offsets::check, HeadGroups::check and QueryStart::check,
+  // and what bind() of each option names (steps/mask.h, steps/bias.h,
+  // attention/statistics_options.h etc.); invalid_argument for a scale
   // or a softcap out of its range, a scale combined with a score_weight, a head
   // size of 0, or without kv_groups query heads that are not a multiple of the
   // key heads, and for a part of the keys that does not end at a multiple of
@@ -164,7 +163,7 @@ struct AttentionSpec {
   // longer than Lq and Lkv. Allocates nothing. Errors: invalid_argument for a
   // batch that is not ragged; shape_mismatch, out_of_range; the spec is then
   // as before.
-  Status set_offsets(const Offsets& offsets);
+  HEADWISE_HIDDEN Status set_offsets(const Offsets& offsets);
 };
 
 // The sizes of a call from its tensors. Errors: shape_mismatch.

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/steps/call_context.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -31,7 +32,13 @@ inline constexpr std::size_t kStatistics = 8;
 constexpr std::size_t index_of(Statistic statistic) {
   return static_cast<std::size_t>(statistic);
 }
-std::string_view name_of(Statistic statistic);
+// In the order of the enum.
+inline constexpr std::array<std::string_view, kStatistics> kStatisticNames = {
+    "entropy",  "distance", "largest", "first",
+    "previous", "self",     "next",    "separator"};
+constexpr std::string_view name_of(Statistic statistic) {
+  return kStatisticNames[index_of(statistic)];
+}
 
 // Cells of a map along an axis of `length` queries or keys: query i is in cell
 // i * map_size(Lq) / Lq. In a ragged batch and with query_lengths, the length
@@ -78,8 +85,8 @@ class BoundStatistics {
   BoundStatistics() = default;  // none
   // Errors: shape_mismatch; out_of_range for a query length beyond the queries
   // or below 0; invalid_argument for more than 64 top keys.
-  static Result<BoundStatistics> bind(const StatisticsOptions& options,
-                                      const CallContext& context);
+  HEADWISE_HIDDEN static Result<BoundStatistics> bind(
+      const StatisticsOptions& options, const CallContext& context);
 
   const StatisticsOptions& wanted() const { return options_; }
   bool any() const { return options_.any(); }
@@ -94,7 +101,7 @@ class BoundStatistics {
   }
   // The offsets of the next run, for a ragged batch. Errors: out_of_range for a
   // query length beyond the queries; then nothing changes.
-  Status set_offsets(const Offsets& offsets);
+  HEADWISE_HIDDEN Status set_offsets(const Offsets& offsets);
 
  private:
   StatisticsOptions options_;

@@ -12,7 +12,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)

@@ -46,7 +46,7 @@ class RandomStream {
   void fill_normal(std::span<float> values) const;
 
  private:
-  PhiloxCounter words(std::uint64_t index) const;
+  HEADWISE_HIDDEN PhiloxCounter words(std::uint64_t index) const;
 
   Seed seed_;
   std::uint64_t stream_;

@@ -28,13 +28,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <utility>
 
 #include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/decode/kv_cache.h"
@@ -65,9 +66,6 @@ class DecodePlan {
       KvCache& cache, std::size_t num_heads, std::size_t max_queries,
       const AttentionOptions& options,
       const OperationOptions& operation_options = {});
-  DecodePlan(DecodePlan&&) noexcept;
-  DecodePlan& operator=(DecodePlan&&) noexcept;
-  ~DecodePlan();
 
   // The size of the memory that a run needs. It does not grow with the lengths;
   // for AttnWeights::mean and statistics of columns it is enough for the
@@ -103,10 +101,11 @@ class DecodePlan {
 
  private:
   friend class internal::DecodePart;
-  explicit DecodePlan(std::unique_ptr<DecodePlanState> state);
+  explicit DecodePlan(Hidden<DecodePlanState> state)
+      : state_(std::move(state)) {}
   static CacheState& state_of(KvCache& cache) { return *cache.state_; }
 
-  std::unique_ptr<DecodePlanState> state_;
+  Hidden<DecodePlanState> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -37,12 +37,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "headwise/base/dtype.h"
 #include "headwise/base/half.h"
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
@@ -91,7 +92,7 @@ struct KvCacheOptions {
   std::size_t received_heads = 0;
 };
 
-struct CacheState;
+struct HEADWISE_HIDDEN CacheState;
 
 class KvCache {
  public:
@@ -99,9 +100,6 @@ class KvCache {
   // those above, a value prefix longer than the key, a negative window;
   // out_of_memory.
   static Result<KvCache> create(const KvCacheOptions& options);
-  KvCache(KvCache&&) noexcept;
-  KvCache& operator=(KvCache&&) noexcept;
-  ~KvCache();
 
   // With v_head_dim filled in.
   const KvCacheOptions& options() const;
@@ -174,9 +172,9 @@ class KvCache {
 
  private:
   friend class DecodePlan;
-  explicit KvCache(std::unique_ptr<CacheState> state);
+  explicit KvCache(Hidden<CacheState> state) : state_(std::move(state)) {}
 
-  std::unique_ptr<CacheState> state_;
+  Hidden<CacheState> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

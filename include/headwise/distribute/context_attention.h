@@ -45,6 +45,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
@@ -77,14 +78,18 @@ struct ContextCall {
 };
 
 Status context_attention(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<float>& own,
-                         const AttentionOutputsOf<float>& outputs);
-Status context_attention(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<BFloat16>& own,
-                         const AttentionOutputsOf<BFloat16>& outputs);
-Status context_attention(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<Float16>& own,
-                         const AttentionOutputsOf<Float16>& outputs);
+                         const CallTensors& own);
+// The same of tensors of each type.
+#define HEADWISE_CONTEXT_ATTENTION(T)                                          \
+  inline Status context_attention(                                             \
+      Communicator& group, const ContextCall& call,                            \
+      const AttentionInputsOf<T>& own, const AttentionOutputsOf<T>& outputs) { \
+    return context_attention(group, call, CallTensors(own, outputs));          \
+  }
+HEADWISE_CONTEXT_ATTENTION(float)
+HEADWISE_CONTEXT_ATTENTION(BFloat16)
+HEADWISE_CONTEXT_ATTENTION(Float16)
+#undef HEADWISE_CONTEXT_ATTENTION
 
 // The backward pass of context_attention(): each rank gets the gradients of its
 // own queries, keys and values, with the bits of attention_backward() on the
@@ -125,11 +130,17 @@ Status context_attention(Communicator& group, const ContextCall& call,
 //       group, call, {q, k, v, out, rows, d_out},
 //       {.query = d_q, .key = d_k, .value = d_v});
 
+Status context_attention_backward(Communicator& group, const ContextCall& call,
+                                  const CallTensors& own);
+// The same of tensors of each type.
 #define HEADWISE_CONTEXT_BACKWARD(T)                                \
-  Status context_attention_backward(Communicator& group,            \
-                                    const ContextCall& call,        \
-                                    const BackwardInputsOf<T>& own, \
-                                    const AttentionGradientsOf<T>& gradients);
+  inline Status context_attention_backward(                         \
+      Communicator& group, const ContextCall& call,                 \
+      const BackwardInputsOf<T>& own,                               \
+      const AttentionGradientsOf<T>& gradients) {                   \
+    return context_attention_backward(group, call,                  \
+                                      CallTensors(own, gradients)); \
+  }
 HEADWISE_CONTEXT_BACKWARD(float)
 HEADWISE_CONTEXT_BACKWARD(BFloat16)
 HEADWISE_CONTEXT_BACKWARD(Float16)

@@ -46,9 +46,9 @@
 #include <vector>
 
 #include "headwise/attention/spec.h"
-#include "headwise/base/half.h"
 #include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/decode/decode_plan.h"
 #include "headwise/decode/kv_cache.h"
@@ -92,23 +92,14 @@ class ContextCache {
   // The tokens that this rank stores, of all sequences.
   std::size_t own_tokens() const;
 
+  // All four tensors have one type, whatever that of the cache: float, BFloat16
+  // or Float16.
   Status step(Communicator& group, std::span<const SequenceId> ids,
-              TensorView<const float, 4> query, TensorView<const float, 4> key,
-              TensorView<const float, 4> value, TensorView<float, 4> output,
+              const TensorArg& query, const TensorArg& key,
+              const TensorArg& value, const TensorArg& output,
               const AttentionOptions& options = {},
               const OperationOptions& operation_options = {},
               TensorView<const std::int64_t, 1> offsets = {});
-  // Overloads for 16-bit tensors, whatever the type of the cache.
-#define HEADWISE_STEP(T)                                                \
-  Status step(Communicator& group, std::span<const SequenceId> ids,     \
-              TensorView<const T, 4> query, TensorView<const T, 4> key, \
-              TensorView<const T, 4> value, TensorView<T, 4> output,    \
-              const AttentionOptions& options = {},                     \
-              const OperationOptions& operation_options = {},           \
-              TensorView<const std::int64_t, 1> offsets = {});
-  HEADWISE_STEP(BFloat16)
-  HEADWISE_STEP(Float16)
-#undef HEADWISE_STEP
 
  private:
   explicit ContextCache(Hidden<ContextCacheState> state)
@@ -145,22 +136,10 @@ struct DealtSequences {
 // After an error the group and the caches of all ranks cannot be used, and
 // outputs may be partly written.
 Status decode_sequences(Communicator& group, const DecodePlan& plan,
-                        const DealtSequences& sequences,
-                        TensorView<const float, 4> query,
-                        TensorView<const float, 4> key,
-                        TensorView<const float, 4> value,
-                        TensorView<float, 4> output, Workspace& workspace,
+                        const DealtSequences& sequences, const TensorArg& query,
+                        const TensorArg& key, const TensorArg& value,
+                        const TensorArg& output, Workspace& workspace,
                         TensorView<const std::int64_t, 1> offsets = {});
-#define HEADWISE_DECODE(T)                                           \
-  Status decode_sequences(                                           \
-      Communicator& group, const DecodePlan& plan,                   \
-      const DealtSequences& sequences, TensorView<const T, 4> query, \
-      TensorView<const T, 4> key, TensorView<const T, 4> value,      \
-      TensorView<T, 4> output, Workspace& workspace,                 \
-      TensorView<const std::int64_t, 1> offsets = {});
-HEADWISE_DECODE(BFloat16)
-HEADWISE_DECODE(Float16)
-#undef HEADWISE_DECODE
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

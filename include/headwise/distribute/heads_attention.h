@@ -23,6 +23,7 @@
 
 #include <cstddef>
 
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/half.h"
@@ -47,10 +48,15 @@ struct HeadsCall {
   OperationOptions operation_options{};
 };
 
-#define HEADWISE_HEADS_ATTENTION(T)                                  \
-  Status heads_attention(Communicator& group, const HeadsCall& call, \
-                         const AttentionInputsOf<T>& own,            \
-                         const AttentionOutputsOf<T>& outputs);
+Status heads_attention(Communicator& group, const HeadsCall& call,
+                       const CallTensors& own);
+// The same of tensors of each type.
+#define HEADWISE_HEADS_ATTENTION(T)                                         \
+  inline Status heads_attention(Communicator& group, const HeadsCall& call, \
+                                const AttentionInputsOf<T>& own,            \
+                                const AttentionOutputsOf<T>& outputs) {     \
+    return heads_attention(group, call, CallTensors(own, outputs));         \
+  }
 HEADWISE_HEADS_ATTENTION(float)
 HEADWISE_HEADS_ATTENTION(BFloat16)
 HEADWISE_HEADS_ATTENTION(Float16)
@@ -88,10 +94,16 @@ HEADWISE_HEADS_ATTENTION(Float16)
 //       group, call, {q, k, v, out, rows, d_out},
 //       {.query = d_q, .key = d_k, .value = d_v, .alibi = d_slopes});
 
-#define HEADWISE_HEADS_BACKWARD(T)                                            \
-  Status heads_attention_backward(Communicator& group, const HeadsCall& call, \
-                                  const BackwardInputsOf<T>& own,             \
-                                  const AttentionGradientsOf<T>& gradients);
+Status heads_attention_backward(Communicator& group, const HeadsCall& call,
+                                const CallTensors& own);
+// The same of tensors of each type.
+#define HEADWISE_HEADS_BACKWARD(T)                                             \
+  inline Status heads_attention_backward(                                      \
+      Communicator& group, const HeadsCall& call,                              \
+      const BackwardInputsOf<T>& own,                                          \
+      const AttentionGradientsOf<T>& gradients) {                              \
+    return heads_attention_backward(group, call, CallTensors(own, gradients)); \
+  }
 HEADWISE_HEADS_BACKWARD(float)
 HEADWISE_HEADS_BACKWARD(BFloat16)
 HEADWISE_HEADS_BACKWARD(Float16)

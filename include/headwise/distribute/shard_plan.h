@@ -93,13 +93,14 @@ struct KeyBand {
 
   // Errors: out_of_range for a number below 0 or above kMost; `operation` is
   // the function that the message begins with.
-  Status check(std::string_view operation) const;
+  HEADWISE_HIDDEN Status check(std::string_view operation) const;
 
   // The number of pairs (i, j) in which query i sees key j. For a band that
   // check() accepts, ranges that end at kMost or before and have at most 2^63
   // pairs in all, and |query_start| <= kMost.
-  std::uint64_t pairs(const TokenRange& queries, const TokenRange& keys,
-                      std::int64_t query_start = 0) const;
+  HEADWISE_HIDDEN std::uint64_t pairs(const TokenRange& queries,
+                                      const TokenRange& keys,
+                                      std::int64_t query_start = 0) const;
 };
 
 // The tokens of a piece are a multiple of this, unless it ends its sequence.
@@ -193,19 +194,6 @@ struct ShardPlan {
 // KeyBand::kMost, kMostPairs); invalid_argument for heads that are not a
 // multiple of kv_heads, or groups that do not fit them; out_of_memory.
 Result<ShardPlan> plan_shards(const ShardRequest& request);
-
-// Who owns the tokens of a range, in order: the pieces of ShardPlan::queries or
-// ::keys, cut to the range. Errors: out_of_memory.
-Result<std::vector<OwnedPiece>> owners_of(std::span<const OwnedPiece> pieces,
-                                          const TokenPiece& range);
-
-// The number of pairs of query and key that each rank computes, counted once
-// per query head: its work. For a plan of the request. Errors: out_of_memory.
-Result<std::vector<double>> work_of_ranks(const ShardRequest& request,
-                                          const ShardPlan& plan);
-
-// The largest work of a rank divided by the mean, minus 1; 0 without work.
-double imbalance_of(std::span<const double> work);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -27,6 +27,8 @@
 //   effect_of(scores.whole, scores.ablated[0]).loss.mean;
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,7 +42,7 @@
 #include "headwise/heads/mean_interval.h"
 #include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
@@ -48,10 +50,18 @@
 namespace headwise::inline HEADWISE_ABI {
 
 enum class Replacement { zero, mean, uniform };
-// "zero", ...
-std::string_view name_of(Replacement replacement);
-std::optional<Replacement> replacement(std::string_view name);
-std::vector<std::string_view> replacements();
+// In the order of the enum.
+inline constexpr std::array<std::string_view, 3> kReplacementNames = {
+    "zero", "mean", "uniform"};
+constexpr std::string_view name_of(Replacement replacement) {
+  return kReplacementNames[static_cast<std::size_t>(replacement)];
+}
+constexpr std::optional<Replacement> replacement(std::string_view name) {
+  const auto found = std::ranges::find(kReplacementNames, name);
+  return found == kReplacementNames.end()
+             ? std::optional<Replacement>()
+             : static_cast<Replacement>(found - kReplacementNames.begin());
+}
 
 struct ExampleScores {
   std::vector<double> loss;

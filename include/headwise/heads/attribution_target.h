@@ -50,17 +50,21 @@ class AttributionTarget {
   virtual ~AttributionTarget() = default;
 
   // By layer the heads' original numbers, ascending.
-  virtual std::vector<std::vector<std::size_t>> heads() const = 0;
+  std::vector<std::vector<std::size_t>> heads() const { return all_heads(); }
   // F of a text, with the gates of all layers or, empty, without.
-  virtual Result<double> value(
+  Result<double> value(
       const std::vector<TokenId>& text, HeadGateSpan gates,
-      const Executor& executor = Executor::default_executor()) const = 0;
+      const Executor& executor = Executor::default_executor()) const {
+    return compute(text, gates, executor);
+  }
   // One forward and backward pass, for hooks.see and see_gradient. By layer the
   // gradients by the gates, (1, heads), if gates are given.
-  virtual Result<std::vector<Tensor<float, 2>>> differentiate(
+  Result<std::vector<Tensor<float, 2>>> differentiate(
       const std::vector<TokenId>& text, HeadGateSpan gates,
       const ModelHooks& hooks = {},
-      const Executor& executor = Executor::default_executor()) const = 0;
+      const Executor& executor = Executor::default_executor()) const {
+    return compute_gradients(text, gates, hooks, executor);
+  }
 
   // The text as the only example of a model whose loss is F. This object and
   // the executor must outlive it.
@@ -84,6 +88,13 @@ class AttributionTarget {
   AttributionTarget& operator=(const AttributionTarget&) = default;
 
  private:
+  virtual std::vector<std::vector<std::size_t>> all_heads() const = 0;
+  virtual Result<double> compute(const std::vector<TokenId>& text,
+                                 HeadGateSpan gates,
+                                 const Executor& executor) const = 0;
+  virtual Result<std::vector<Tensor<float, 2>>> compute_gradients(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const ModelHooks& hooks, const Executor& executor) const = 0;
   virtual bool causal_mask() const = 0;
   virtual const MultiHeadAttention& attention(std::size_t layer) const = 0;
   // Shows what the attention of each layer is given.
@@ -124,15 +135,6 @@ class EmbeddingTarget final : public AttributionTarget {
   // Of the probe; not given: the length.
   const std::optional<std::size_t>& label_number() const { return label_; }
 
-  std::vector<std::vector<std::size_t>> heads() const override;
-  Result<double> value(
-      const std::vector<TokenId>& text, HeadGateSpan gates,
-      const Executor& executor = Executor::default_executor()) const override;
-  Result<std::vector<Tensor<float, 2>>> differentiate(
-      const std::vector<TokenId>& text, HeadGateSpan gates,
-      const ModelHooks& hooks = {},
-      const Executor& executor = Executor::default_executor()) const override;
-
  private:
   EmbeddingTarget(const SentenceEncoder& encoder, std::vector<float> direction,
                   double bias, std::optional<std::size_t> label)
@@ -141,6 +143,14 @@ class EmbeddingTarget final : public AttributionTarget {
         bias_(bias),
         label_(label) {}
 
+  HEADWISE_HIDDEN std::vector<std::vector<std::size_t>> all_heads()
+      const override;
+  HEADWISE_HIDDEN Result<double> compute(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const Executor& executor) const override;
+  HEADWISE_HIDDEN Result<std::vector<Tensor<float, 2>>> compute_gradients(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const ModelHooks& hooks, const Executor& executor) const override;
   bool causal_mask() const override { return false; }
   HEADWISE_HIDDEN const MultiHeadAttention& attention(
       std::size_t layer) const override;
@@ -191,19 +201,18 @@ class TokenTarget final : public AttributionTarget {
   std::size_t position() const { return position_; }
   TokenId token() const { return token_; }
 
-  std::vector<std::vector<std::size_t>> heads() const override;
-  Result<double> value(
-      const std::vector<TokenId>& text, HeadGateSpan gates,
-      const Executor& executor = Executor::default_executor()) const override;
-  Result<std::vector<Tensor<float, 2>>> differentiate(
-      const std::vector<TokenId>& text, HeadGateSpan gates,
-      const ModelHooks& hooks = {},
-      const Executor& executor = Executor::default_executor()) const override;
-
  private:
   TokenTarget(const CausalModel& model, std::size_t position, TokenId token)
       : model_(&model), position_(position), token_(token) {}
 
+  HEADWISE_HIDDEN std::vector<std::vector<std::size_t>> all_heads()
+      const override;
+  HEADWISE_HIDDEN Result<double> compute(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const Executor& executor) const override;
+  HEADWISE_HIDDEN Result<std::vector<Tensor<float, 2>>> compute_gradients(
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const ModelHooks& hooks, const Executor& executor) const override;
   bool causal_mask() const override { return true; }
   HEADWISE_HIDDEN const MultiHeadAttention& attention(
       std::size_t layer) const override;

@@ -21,7 +21,7 @@
 #include "headwise/heads/mean_interval.h"
 #include "headwise/models/text_model.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
@@ -57,8 +57,13 @@ enum class HeadPattern {
 };
 inline constexpr std::size_t kHeadPatterns = 8;
 
-// "previous", ...
-std::string_view name_of(HeadPattern pattern);
+// In the order of the enum.
+inline constexpr std::array<std::string_view, kHeadPatterns> kHeadPatternNames =
+    {"previous",  "next",      "self",       "first",
+     "separator", "duplicate", "positional", "induction"};
+constexpr std::string_view name_of(HeadPattern pattern) {
+  return kHeadPatternNames[static_cast<std::size_t>(pattern)];
+}
 
 // How well the heads of a layer match a pattern in one text. With the attention
 // weights w[i,j] of a head and a set K(i) of keys for each query i:
@@ -101,10 +106,6 @@ Result<std::vector<double>> pattern_scores(HeadPattern pattern,
                                            bool causal,
                                            const Executor& executor);
 
-// The score of a head that gives every key it sees the same attention: what a
-// score is compared with. 0 for positional; NaN if Q is empty.
-double uniform_score(HeadPattern pattern, const PatternText& text, bool causal);
-
 // How several texts are searched.
 struct TextsPass {
   std::span<const std::size_t> layers{};  // ascending; empty: all
@@ -124,7 +125,9 @@ struct FoundHeads {
   // The largest mean first, NaN last; among equals by layer and head. A mean is
   // NaN if `texts` is 0 or no text has finite attention weights.
   std::vector<FoundHead> heads;
-  double uniform = 0;        // the mean of uniform_score() over the texts
+  // The mean over the texts of the score of a head that gives every key it sees
+  // the same attention.
+  double uniform = 0;
   std::size_t texts = 0;     // to which the pattern applies
   std::size_t left_out = 0;  // the other texts
 };

@@ -28,9 +28,6 @@ struct MeanInterval {
 
 // NaN among the values is left out: a text that the number does not apply to.
 MeanInterval mean_interval(std::span<const double> values);
-// Of `count` numbers with the sum of the squares of their
-// deviations from the mean.
-MeanInterval mean_interval(std::size_t count, double mean, double squares);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

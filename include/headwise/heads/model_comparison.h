@@ -39,7 +39,7 @@
 #include "headwise/models/text_model.h"
 #include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/version.h"
 

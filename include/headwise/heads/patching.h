@@ -46,7 +46,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/heads/hooked_model.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 

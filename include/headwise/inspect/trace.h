@@ -18,7 +18,7 @@
 
 #include "headwise/base/any_view.h"
 #include "headwise/base/dtype.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/version.h"
@@ -150,9 +150,6 @@ struct StepContext {
   std::optional<HiddenStates> hidden{};
   Language language = Language::en;
 };
-
-// The names of all steps, in the order of a pass.
-std::span<const std::string_view> step_names();
 
 // "softmax: turn each row into weights that sum to 1". Empty for a name that is
 // not a step.

@@ -72,14 +72,6 @@ constexpr bool compares_positions(Statistic statistic) {
          statistic == Statistic::self || statistic == Statistic::next;
 }
 
-// Whether a query of head h of sequence b may attend to the key after it. If
-// none may, as with a causal mask, Statistic::next is 0 whatever the head does.
-bool may_attend_to_next(const AttentionSpec& spec, std::size_t b,
-                        std::size_t h);
-// Whether a key of sequence b is a separator. If none is, Statistic::separator
-// is 0 whatever the head does.
-bool has_separator(const AttentionSpec& spec, std::size_t b);
-
 // The means, over all sequences of the spec, that are 0 whatever the head does
 // become NaN.
 void leave_out_unknown(const AttentionSpec& spec, PooledStatistics& pooled);
@@ -111,7 +103,7 @@ class StatisticsSums {
   // Groups begin at multiples of this sequence number.
   static constexpr std::size_t kSequencesOfAGroup = 1024;
 
-  explicit StatisticsSums(std::size_t heads);
+  explicit StatisticsSums(std::size_t heads) : values_(heads * kOfAHead) {}
 
   std::size_t heads() const { return values_.size() / kOfAHead; }
   // The next sequence; its head 0 is `first_head` here.
@@ -121,8 +113,12 @@ class StatisticsSums {
 
   // NaN for a head without rows.
   double mean(std::size_t head, Statistic statistic) const;
-  std::int64_t rows(std::size_t head) const;
-  std::int64_t rows_without_key(std::size_t head) const;
+  std::int64_t rows(std::size_t head) const {
+    return static_cast<std::int64_t>(at(head, kRows));
+  }
+  std::int64_t rows_without_key(std::size_t head) const {
+    return static_cast<std::int64_t>(at(head, kWithoutKey));
+  }
 
   // All numbers, for a file or another rank.
   std::span<double> values() { return values_; }

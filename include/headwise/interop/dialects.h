@@ -121,7 +121,18 @@ struct DialectCall {
 };
 
 // The position of query 0 among the keys under a causal mask.
-QueryStart causal_start(const Dialect& dialect, std::size_t past_length = 0);
+inline QueryStart causal_start(const Dialect& dialect,
+                               std::size_t past_length = 0) {
+  switch (dialect.causal) {
+    case CausalAlignment::top_left:
+      return {};
+    case CausalAlignment::bottom_right:
+      return QueryStart::bottom_right();
+    case CausalAlignment::after_cache:
+      return static_cast<std::int64_t>(past_length);
+  }
+  return {};
+}
 
 // Sets query_start, empty_rows and, where the call returns attention weights,
 // their form. All other options stay as they are.

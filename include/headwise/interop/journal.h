@@ -45,7 +45,9 @@ class Journal {
   // io_error; out_of_memory.
   Status keep(const Json& state);
   // Whether this time has passed since the last keep().
-  bool due(std::chrono::seconds apart = std::chrono::seconds(3)) const;
+  bool due(std::chrono::seconds apart = std::chrono::seconds(3)) const {
+    return Clock::now() - last_ >= apart;
+  }
   void remove() const;
 
  private:

@@ -116,12 +116,6 @@ struct LayerShapes {
   bool operator==(const LayerShapes&) const = default;
 };
 
-// For the layer with this number; `shapes` are those that the match was found
-// in.
-Result<LayerShapes> layer_shapes(const LayoutMatch& match,
-                                 const ShapesByName& shapes,
-                                 std::size_t number);
-
 struct LayerParams {
   NamedArrays params;  // by headwise's names, in headwise's layout
   // If the shapes of the layout, or else the file, say it.
@@ -137,15 +131,6 @@ struct LayerParams {
 Result<LayerParams> take_layer(
     const LayoutMatch& match, const ShapesByName& shapes, std::size_t number,
     FunctionRef<Result<Array>(const std::string&)> read);
-
-// The tensors of a layer in another layout, by their names in a file with this
-// layout, after `prefix` (by default the layout's first). It is an error if the
-// layer lacks a parameter that the layout requires, or has one that the layout
-// has no place for; `num_heads` must be given if the layout's shapes depend on
-// it. Errors: invalid_argument.
-Result<NamedArrays> lay_out(const LayerParams& layer, std::size_t number,
-                            const Layout& layout,
-                            std::optional<std::string_view> prefix = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -75,9 +75,5 @@ Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
                                       const LayerChoice& choice = {});
 
-// headwise's name of a single parameter: "w_o.weight" for "fc_o.weight",
-// "W_o.weight" or "w_0.weight"; any other name is returned unchanged.
-std::string param_name(std::string_view name);
-
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

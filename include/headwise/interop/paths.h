@@ -15,15 +15,24 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // "a/b/" for "a/b/c", "" for "c".
-std::string folder_of(const std::string& path);
+inline std::string folder_of(const std::string& path) {
+  return path.substr(0, path.find_last_of('/') + 1);
+}
 // "a/b/c" for "a/b" and "c".
-std::string path_in(const std::string& folder, std::string_view name);
+inline std::string path_in(const std::string& folder, std::string_view name) {
+  return (folder + '/').append(name);
+}
 
 // The path from the root, without links, "." and "..". Where the path does not
 // exist, this holds for the part that does.
 std::string canonical_path(const std::string& path);
 // Whether `path` is inside the folder, at any depth. Both are canonical.
-bool lies_in(std::string_view path, std::string_view folder);
+inline bool lies_in(std::string_view path, std::string_view folder) {
+  return folder == "/"
+             ? path.size() > 1 && path.starts_with('/')
+             : path.size() > folder.size() && path.starts_with(folder) &&
+                   path[folder.size()] == '/';
+}
 
 struct LinkTarget {
   std::string path;  // not a link, or the path of an open file

@@ -108,7 +108,8 @@ class SafetensorsFile {
   friend class SafetensorsReader;
   SafetensorsFile() = default;
 
-  Result<const SafetensorsEntry*> find(std::string_view name) const;
+  HEADWISE_HIDDEN Result<const SafetensorsEntry*> find(
+      std::string_view name) const;
 
   FileSubject subject_;
   SafetensorsHeader header_;

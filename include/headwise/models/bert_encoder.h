@@ -152,7 +152,7 @@ class BertEncoder {
 
   // Includes which heads were kept.
   const BertConfig& config() const;
-  Arithmetic arithmetic() const;
+  HEADWISE_HIDDEN Arithmetic arithmetic() const;
   const std::vector<BertLayer>& layers() const;
 
   // Errors: shape_mismatch for token types that do not fit the tokens,
@@ -201,7 +201,7 @@ class BertEncoder {
 
   // Replaces the attention of these layers, which are moved from; after an
   // error nothing has changed. Errors: shape_mismatch, out_of_range.
-  Status replace_attention(std::span<KeptAttention> layers);
+  HEADWISE_HIDDEN Status replace_attention(std::span<KeptAttention> layers);
 
  private:
   struct HEADWISE_HIDDEN State;

@@ -139,8 +139,9 @@ class CausalModel final : public TextModel {
                                   const ModelPass& pass = {}) const;
   // The logits of such x, (rows, vocab_size), of any rows. Errors:
   // shape_mismatch, out_of_memory.
-  Result<Tensor<float, 2>> unembed(TensorView<const float, 2> hidden,
-                                   const Executor* executor = nullptr) const;
+  HEADWISE_HIDDEN Result<Tensor<float, 2>> unembed(
+      TensorView<const float, 2> hidden,
+      const Executor* executor = nullptr) const;
   // Both: (rows, vocab_size).
   Result<Tensor<float, 2>> logits(const RaggedTokens& ids,
                                   const ModelPass& pass = {}) const;
@@ -166,7 +167,7 @@ class CausalModel final : public TextModel {
 
   // Replaces the attention of these layers, which are moved from; after an
   // error nothing has changed. Errors: shape_mismatch, out_of_range.
-  Status replace_attention(std::span<KeptAttention> layers);
+  HEADWISE_HIDDEN Status replace_attention(std::span<KeptAttention> layers);
 
   // Writes the folder next to the one in its place and replaces that in one
   // step: a failure or a kill leaves the old model or the new one. `keep`:

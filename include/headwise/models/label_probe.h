@@ -34,7 +34,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/projection.h"
 #include "headwise/version.h"
 

@@ -32,7 +32,7 @@
 #include "headwise/models/model_settings.h"
 #include "headwise/models/wordpiece.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -122,11 +122,7 @@ class SentenceEncoder {
 //
 // Example:
 //   SentenceEncoder encoder = SentenceEncoder::read("model").value();
-//   std::string digest = digest_of_params(encoder).value();
-
-// The SHA-256 of the parameter file; for several files, that of their digests
-// one after another.
-Result<std::string> digest_of_params(const SentenceEncoder& encoder);
+//   std::string digest = digest_of_model("model", encoder).value();
 
 // The SHA-256 of everything that the results of the model in `folder` depend
 // on: parameters, settings, vocabulary and classifier, each with its name.

@@ -47,7 +47,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
@@ -97,8 +97,8 @@ class Vocabulary {
     TokenId id = 0;
     std::size_t bytes = 0;  // of `text`
   };
-  std::optional<Match> longest_match(std::string_view text,
-                                     bool inside_word) const;
+  HEADWISE_HIDDEN std::optional<Match> longest_match(std::string_view text,
+                                                     bool inside_word) const;
 
  private:
   friend Result<Vocabulary> read_vocabulary(const std::string& path);
@@ -211,10 +211,15 @@ class WordPiece {
 // vocabularies.
 
 // Whether the token separates texts: [SEP] or </s>.
-bool is_separator(std::string_view token);
+inline bool is_separator(std::string_view token) {
+  return token == "[SEP]" || token == "</s>";
+}
 // Whether the token is not part of the text: separators, [CLS], [PAD], <s> and
 // <pad>.
-bool is_special(std::string_view token);
+inline bool is_special(std::string_view token) {
+  return is_separator(token) || token == "[CLS]" || token == "[PAD]" ||
+         token == "<s>" || token == "<pad>";
+}
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

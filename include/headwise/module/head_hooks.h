@@ -31,7 +31,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)

@@ -94,7 +94,11 @@ struct MultiHeadAttentionParams {
 
 // Whether every projection keeps its parameters as given: none was made with
 // Linear::for_inference().
-bool keeps_params(const MultiHeadAttentionParams& params);
+inline bool keeps_params(const MultiHeadAttentionParams& params) {
+  return params.w_q.keeps_params() && params.w_k.keeps_params() &&
+         (!params.w_v || params.w_v->keeps_params()) &&
+         (!params.w_o || params.w_o->keeps_params());
+}
 
 // What the shapes of the parameters do not say about a layer.
 struct HeadCounts {

@@ -64,7 +64,7 @@
 #include "headwise/base/result.h"
 #include "headwise/module/layer_config.h"
 #include "headwise/module/layer_results.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/param_terms.h"
 #include "headwise/version.h"
 

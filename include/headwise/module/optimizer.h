@@ -44,6 +44,7 @@
 #include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
 
@@ -165,17 +166,37 @@ struct MeanSquaredError {
   Tensor<float, Rank> d_prediction;
 };
 
+namespace detail {
+Result<double> squared_error(const TensorArg& prediction,
+                             const TensorArg& target,
+                             std::span<float> d_prediction);
+
+template <std::size_t Rank>
+Result<MeanSquaredError<Rank>> mean_squared_error(
+    const TensorView<const float, Rank>& prediction,
+    const TensorView<const float, Rank>& target) {
+  HEADWISE_ASSIGN(auto d_prediction,
+                  Tensor<float, Rank>::create(prediction.extents()));
+  HEADWISE_ASSIGN(const double loss,
+                  squared_error(prediction, target, d_prediction.elements()));
+  return MeanSquaredError<Rank>{loss, std::move(d_prediction)};
+}
+}  // namespace detail
+
 // One overload per rank rather than a template, which would not convert its
 // arguments to views. Errors: shape_mismatch; invalid_argument for tensors
 // without elements; out_of_memory.
-Result<MeanSquaredError<1>> mean_squared_error(
-    TensorView<const float, 1> prediction, TensorView<const float, 1> target);
-Result<MeanSquaredError<2>> mean_squared_error(
-    TensorView<const float, 2> prediction, TensorView<const float, 2> target);
-Result<MeanSquaredError<3>> mean_squared_error(
-    TensorView<const float, 3> prediction, TensorView<const float, 3> target);
-Result<MeanSquaredError<4>> mean_squared_error(
-    TensorView<const float, 4> prediction, TensorView<const float, 4> target);
+#define HEADWISE_LOSS(Rank)                                      \
+  inline Result<MeanSquaredError<Rank>> mean_squared_error(      \
+      TensorView<const float, Rank> prediction,                  \
+      TensorView<const float, Rank> target) {                    \
+    return detail::mean_squared_error<Rank>(prediction, target); \
+  }
+HEADWISE_LOSS(1)
+HEADWISE_LOSS(2)
+HEADWISE_LOSS(3)
+HEADWISE_LOSS(4)
+#undef HEADWISE_LOSS
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

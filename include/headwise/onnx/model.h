@@ -31,7 +31,6 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/onnx/attention.h"
-#include "headwise/onnx/attention_nodes.h"
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
 

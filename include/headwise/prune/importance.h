@@ -33,6 +33,8 @@
 //   heads.order.front();  // matters least
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -85,10 +87,20 @@ enum class ImportanceMethod {
   confidence,
   random
 };
-// "gradient", ...
-std::string_view name_of(ImportanceMethod method);
-std::optional<ImportanceMethod> importance_method(std::string_view name);
-std::vector<std::string_view> importance_methods();
+// In the order of the enum.
+inline constexpr std::array<std::string_view, 6> kImportanceMethodNames = {
+    "gradient", "fisher", "ablation", "entropy", "confidence", "random"};
+constexpr std::string_view name_of(ImportanceMethod method) {
+  return kImportanceMethodNames[static_cast<std::size_t>(method)];
+}
+constexpr std::optional<ImportanceMethod> importance_method(
+    std::string_view name) {
+  const auto found = std::ranges::find(kImportanceMethodNames, name);
+  return found == kImportanceMethodNames.end()
+             ? std::optional<ImportanceMethod>()
+             : static_cast<ImportanceMethod>(found -
+                                             kImportanceMethodNames.begin());
+}
 
 struct ImportanceOptions {
   ImportanceMethod method = ImportanceMethod::gradient;
@@ -137,7 +149,7 @@ class ImportanceRun {
 
   const ImportanceState& state() const { return state_; }
   // Errors: invalid_argument for a state of a run with other heads or steps.
-  Status set_state(ImportanceState state);
+  HEADWISE_HIDDEN Status set_state(ImportanceState state);
 
  private:
   struct Place {
@@ -202,7 +214,7 @@ struct ImportanceFile {
   std::string method;
   std::optional<double> share_a_round{};
   std::string loss;  // "classification", "embedding", or "none" for random
-  std::string model_sha256;   // digest_of_params()
+  std::string model_sha256;   // of the parameter files
   std::size_t num_heads = 0;  // per layer, before any was pruned
   std::size_t examples = 0;
   std::size_t max_tokens = 0;  // per example
@@ -222,7 +234,7 @@ Result<ImportanceFile> parse_importance(std::string_view text,
                                         const std::string& path);
 
 // Checks that the scores, read from `path`, are for the heads of this model.
-// Errors: bad_data; those of digest_of_params().
+// Errors: bad_data; io_error; out_of_memory.
 Status check_importance(const ImportanceFile& file, const std::string& path,
                         const SentenceEncoder& encoder);
 

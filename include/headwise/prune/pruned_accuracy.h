@@ -26,7 +26,7 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/prune/importance.h"
 #include "headwise/prune/remove_heads.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/train/labelled_text.h"
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/version.h"
@@ -51,8 +51,9 @@ class PrunedAccuracy {
   // distinguishes orders. The same name and count are computed only once. If
   // the counts of an order increase from call to call, the model is read only
   // once.
-  Result<Answers> without(const std::vector<HeadId>& order, std::size_t count,
-                          const std::string& name = "scores");
+  HEADWISE_HIDDEN Result<Answers> without(const std::vector<HeadId>& order,
+                                          std::size_t count,
+                                          const std::string& name = "scores");
 
   // Call this once the results are saved.
   void remove_journal() const;
@@ -62,16 +63,10 @@ class PrunedAccuracy {
   Hidden<State> state_;
 };
 
-// The largest number n of `total` heads for which accuracy_without(n) is at
-// most `drop` below accuracy_without(0), both from 0 to 1. The search goes up
-// in steps of a twentieth to the first count beyond the drop, then by single
-// heads below it. Errors: those of accuracy_without.
-Result<std::size_t> most_heads_within(
-    double drop, std::size_t total,
-    const std::function<Result<double>(std::size_t)>& accuracy_without);
-
-// The same for the heads of `order`, in this order. `measured` is called with
-// each count and its accuracy.
+// The largest number of heads of `order`, from its beginning, without which the
+// accuracy is at most `drop` below that with all, both from 0 to 1. The search
+// goes up in steps of a twentieth to the first count beyond the drop, then by
+// single heads below it. `measured` is called with each count and its accuracy.
 Result<std::size_t> most_heads_within(
     double drop, const std::vector<HeadId>& order, PrunedAccuracy& accuracy,
     const std::function<void(std::size_t, double)>& measured = {});

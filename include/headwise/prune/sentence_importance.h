@@ -38,7 +38,7 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/prune/importance.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/train/labelled_text.h"
 #include "headwise/version.h"
 

@@ -20,7 +20,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/steps/call_context.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -43,8 +43,8 @@ class BoundAddedKeys {
   BoundAddedKeys() = default;  // none
   // Errors: invalid_argument for a bias_k without a bias_v or the reverse;
   // shape_mismatch. Where Dv is 0 no value is read, and bias_v may be missing.
-  static Result<BoundAddedKeys> bind(const AddedKeys& added,
-                                     const CallContext& context);
+  HEADWISE_HIDDEN static Result<BoundAddedKeys> bind(
+      const AddedKeys& added, const CallContext& context);
 
   std::size_t count() const {
     return (learned() ? 1U : 0U) + (zero_attn_ ? 1U : 0U);
@@ -76,8 +76,10 @@ class BoundAddedKeys {
   TensorView<const float, 2> bias_v() const { return bias_v_; }
   // All of them in order, (count, Hkv, D) and (count, Hkv, Dv). Errors:
   // out_of_memory.
-  Result<Tensor<float, 3>> keys(const AttentionShape& shape) const;
-  Result<Tensor<float, 3>> values(const AttentionShape& shape) const;
+  HEADWISE_HIDDEN Result<Tensor<float, 3>> keys(
+      const AttentionShape& shape) const;
+  HEADWISE_HIDDEN Result<Tensor<float, 3>> values(
+      const AttentionShape& shape) const;
 
  private:
   static constexpr std::size_t kFirstNumber = (std::size_t{1} << 32) - 2;

@@ -20,7 +20,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/call_context.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -40,8 +40,8 @@ class BoundAlibi {
   // No view: no slopes. Errors: shape_mismatch unless there is one per query
   // head; invalid_argument for a slope that is not between -1e19 and 1e19 (so
   // that its product with any distance is finite).
-  static Result<BoundAlibi> bind(TensorView<const float, 1> slopes,
-                                 const CallContext& context);
+  HEADWISE_HIDDEN static Result<BoundAlibi> bind(
+      TensorView<const float, 1> slopes, const CallContext& context);
 
   bool given() const { return slopes_.data() != nullptr; }
   // The sizes that the slopes were bound to.

@@ -22,8 +22,8 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -66,7 +66,8 @@ class BoundBias {
  public:
   BoundBias() = default;  // nothing is added
   // Errors: those of NamedAxes::check.
-  static Result<BoundBias> bind(const Bias& bias, const CallContext& context);
+  HEADWISE_HIDDEN static Result<BoundBias> bind(const Bias& bias,
+                                                const CallContext& context);
 
   bool given() const { return bias_.given(); }
   // Only if given().

@@ -22,7 +22,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/added_keys.h"
-#include "headwise/steps/call_context.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -65,16 +65,17 @@ class BoundDropout {
  public:
   // Errors: invalid_argument (p outside [0, 1]), shape_mismatch, out_of_range
   // (a sequence id outside [0, 2^32)).
-  static Result<BoundDropout> bind(const Dropout& dropout,
-                                   const CallContext& context,
-                                   const BoundAddedKeys& added = {});
+  HEADWISE_HIDDEN static Result<BoundDropout> bind(
+      const Dropout& dropout, const CallContext& context,
+      const BoundAddedKeys& added = {});
 
   // The sizes that the dropout was bound to.
   const AttentionShape& shape() const { return context_.shape; }
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
   // j is a key, or the number of an added one (BoundAddedKeys::number).
-  bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
+  HEADWISE_HIDDEN bool keeps(std::size_t b, std::size_t h, std::size_t i,
+                             std::size_t j) const;
   // keeps() for every weight, to show or to use as keep_mask: (B, Hq, Lq, Lkv),
   // and a column for each added key.
   // Errors: out_of_memory.
@@ -89,9 +90,9 @@ class BoundDropout {
   std::uint32_t sequence_id(std::size_t b) const;
   // The generator's inputs for head h, for query i of sequence b (its
   // position), both modulo 2^32, and for key j.
-  std::uint32_t head(std::size_t h) const;
-  std::uint32_t position(std::size_t b, std::size_t i) const;
-  std::size_t key(std::size_t j) const;
+  HEADWISE_HIDDEN std::uint32_t head(std::size_t h) const;
+  HEADWISE_HIDDEN std::uint32_t position(std::size_t b, std::size_t i) const;
+  HEADWISE_HIDDEN std::size_t key(std::size_t j) const;
   // No view: the generator decides.
   TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
   // The column of j in it.
@@ -102,8 +103,9 @@ class BoundDropout {
   void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
-  BoundDropout(const Dropout& dropout, const CallContext& context,
-               const BoundAddedKeys& added);
+  HEADWISE_HIDDEN BoundDropout(const Dropout& dropout,
+                               const CallContext& context,
+                               const BoundAddedKeys& added);
 
   Dropout dropout_;
   CallContext context_;

@@ -43,11 +43,6 @@ namespace headwise::inline HEADWISE_ABI {
 using HeadGateSpan = std::span<const Tensor<float, 1>>;
 
 // Errors: shape_mismatch; invalid_argument for a gate that is not finite.
-// Messages begin with `operation`.
-Status check_head_gates(std::string_view operation,
-                        TensorView<const float, 1> gates, std::size_t heads);
-
-// Errors: shape_mismatch, those of check_head_gates().
 Status gate_heads(TensorView<const float, 4> context,
                   TensorView<const float, 1> gates, TensorView<float, 4> gated,
                   const Executor& executor = Executor::default_executor());

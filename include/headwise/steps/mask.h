@@ -38,8 +38,8 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/bias.h"
-#include "headwise/steps/call_context.h"
 #include "headwise/steps/named_axes.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -150,8 +150,9 @@ class BoundMask {
   // or negative, a negative window), invalid_argument (axes that name an axis
   // twice, ids that decrease), unsupported (more than kMostMaskRules rules). A
   // key is also masked where `bias` is -inf.
-  static Result<BoundMask> bind(const Mask& mask, const CallContext& context,
-                                const BoundBias& bias = {});
+  HEADWISE_HIDDEN static Result<BoundMask> bind(const Mask& mask,
+                                                const CallContext& context,
+                                                const BoundBias& bias = {});
 
   std::span<const internal::StoredMaskRule> rules() const {
     return mask_.rules();
@@ -189,7 +190,7 @@ class BoundMask {
   };
   std::vector<Part> parts() const;
   // parts()[part] as a tensor, true = may attend. Errors: out_of_memory.
-  Result<Tensor<bool, 4>> materialize(std::size_t part) const;
+  HEADWISE_HIDDEN Result<Tensor<bool, 4>> materialize(std::size_t part) const;
   // The offsets of the next run, for a ragged batch.
   void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 

@@ -41,8 +41,9 @@ class NamedAxes {
   // Errors: shape_mismatch; invalid_argument for an axis that is named twice or
   // not at all, unsupported for more than kMostAxes. The message begins with
   // `operation` and names `argument`.
-  Status check(const AttentionShape& shape, std::string_view operation,
-               std::string_view argument) const;
+  HEADWISE_HIDDEN Status check(const AttentionShape& shape,
+                               std::string_view operation,
+                               std::string_view argument) const;
 
   // At most kMostAxes of each.
   std::span<const std::size_t> extents() const {

@@ -71,9 +71,6 @@ struct HeadNormParams {
   Tensor<float, 1> bias{};  // as many, or none
 };
 
-// The number of weights for H heads of size D.
-std::size_t norm_params(NormOver over, std::size_t H, std::size_t D);
-
 // QkNorm::bias is not read: `params` says it. The features of a head are
 // contiguous, for NormOver::projection those of a token. Errors, before
 // anything is written: shape_mismatch; invalid_argument for a stride along D

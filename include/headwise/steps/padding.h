@@ -15,7 +15,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 

@@ -149,13 +149,14 @@ class Linear {
         bias_(std::move(bias)),
         packed_(std::move(packed)) {}
   // An error unless the parameters as given are kept.
-  Status check_given() const;
-  static Result<Linear> pack(Tensor<float, 2> weight, Tensor<float, 1> bias);
+  HEADWISE_HIDDEN Status check_given() const;
+  HEADWISE_HIDDEN static Result<Linear> pack(Tensor<float, 2> weight,
+                                             Tensor<float, 1> bias);
   // Packs the parameters as given.
-  void pack_given();
+  HEADWISE_HIDDEN void pack_given();
   // A copy, except for what is packed.
-  Result<Linear> with_packed(Result<Tensor<float, 1>> packed,
-                             Arithmetic arithmetic) const;
+  HEADWISE_HIDDEN Result<Linear> with_packed(Result<Tensor<float, 1>> packed,
+                                             Arithmetic arithmetic) const;
 
   Extents<2> features_;  // out, in
   bool has_bias_;

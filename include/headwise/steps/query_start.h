@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "headwise/base/result.h"
@@ -42,7 +43,7 @@ class QueryStart {
 
   // Errors: shape_mismatch if there is not one number per sequence,
   // out_of_range beyond +-2^62.
-  Status check(const AttentionShape& shape) const;
+  HEADWISE_HIDDEN Status check(const AttentionShape& shape) const;
   // Whether it is anything but 0 for every sequence.
   bool given() const { return kind_ != Kind::number || start_ != 0; }
   bool differs_by_sequence() const { return kind_ == Kind::per_sequence; }
@@ -56,6 +57,20 @@ class QueryStart {
   Kind kind_ = Kind::number;
   std::int64_t start_ = 0;
   TensorView<const std::int64_t, 1> starts_;
+};
+
+// The call to which masks, biases, ALiBi, dropout and statistics are bound, and
+// against which they are checked.
+struct CallContext {
+  AttentionShape shape{};
+  QueryStart query_start{};
+  // Begins the messages; read only while something is bound.
+  std::string_view operation = "attention";
+
+  // The position of query 0 of sequence b among the keys.
+  std::int64_t first_position(std::size_t b) const {
+    return query_start.of(b, shape);
+  }
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

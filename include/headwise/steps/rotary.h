@@ -151,7 +151,7 @@ class Rotary {
 
  private:
   struct State;
-  explicit Rotary(std::shared_ptr<const State> state);
+  HEADWISE_HIDDEN explicit Rotary(std::shared_ptr<const State> state);
 
   std::shared_ptr<const State> state_;
 };

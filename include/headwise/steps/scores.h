@@ -19,6 +19,9 @@
 // arXiv:1409.0473, section A.1.2.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
+
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
@@ -29,7 +32,9 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // 1 / sqrt(D).
-double default_scale(std::size_t D);
+inline double default_scale(std::size_t D) {
+  return 1 / std::sqrt(static_cast<double>(D));
+}
 
 // Errors: shape_mismatch; those of HeadGroups::check; invalid_argument if the
 // number of query heads is not a multiple of the number of key heads, and for

@@ -16,7 +16,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/steps/call_context.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -29,8 +29,8 @@ class BoundSinks {
   // No view: no sinks. Errors: shape_mismatch unless there is one per query
   // head; invalid_argument for a sink that is neither -inf nor a number from
   // -2e38 to 2e38.
-  static Result<BoundSinks> bind(TensorView<const float, 1> sinks,
-                                 const CallContext& context);
+  HEADWISE_HIDDEN static Result<BoundSinks> bind(
+      TensorView<const float, 1> sinks, const CallContext& context);
 
   bool given() const { return sinks_.data() != nullptr; }
   // No view: there are none.

@@ -30,7 +30,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/call_context.h"
+#include "headwise/steps/query_start.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -60,8 +60,8 @@ class BoundT5Bias {
   // and 2e38, for fewer than 2 buckets a direction, for an odd number of them
   // if the bias is bidirectional, and for a max_distance of E or less;
   // out_of_memory.
-  static Result<BoundT5Bias> bind(const T5Bias& bias,
-                                  const CallContext& context);
+  HEADWISE_HIDDEN static Result<BoundT5Bias> bind(const T5Bias& bias,
+                                                  const CallContext& context);
 
   bool given() const { return table_.data() != nullptr; }
   // The sizes that the bias was bound to.

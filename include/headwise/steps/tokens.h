@@ -6,6 +6,7 @@
 //   Status s = check_tokens(tokens, 100);
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,12 +21,16 @@ using TokenId = std::int64_t;
 using RaggedTokens = std::vector<std::vector<TokenId>>;
 
 // The length of the longest sequence; 0 for an empty batch.
-std::size_t max_sequence_length(const RaggedTokens& tokens);
+inline std::size_t max_sequence_length(const RaggedTokens& tokens) {
+  std::size_t longest = 0;
+  for (const auto& sequence : tokens) {
+    longest = std::max(longest, sequence.size());
+  }
+  return longest;
+}
 
 // Errors: out_of_range for an id outside [0, vocab_size); the message names the
 // sequence b and the position t.
-Status check_token(TokenId id, std::size_t b, std::size_t t,
-                   std::size_t vocab_size);
 Status check_tokens(const RaggedTokens& tokens, std::size_t vocab_size);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -39,11 +39,6 @@ struct NextTokenScore {
   double loss_on_repeats = 0;  // 0 for a text without any
 };
 
-// Of one text, from its logits (tokens, vocab_size). Errors: shape_mismatch;
-// out_of_range for a token that the logits do not have; out_of_memory.
-Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
-                                        TensorView<const float, 2> logits);
-
 // For each text; the logits of a few at a time are in memory. Errors: those of
 // CausalModel::logits().
 Result<std::vector<NextTokenScore>> next_token_scores(
@@ -52,10 +47,6 @@ Result<std::vector<NextTokenScore>> next_token_scores(
 
 // The share of the repeats of all texts that is right; NaN without any.
 double accuracy_on_repeats(std::span<const NextTokenScore> scores);
-
-// For each row of the model's logits, the next token, or kIgnoredTarget for the
-// last of a text. Errors: out_of_memory.
-Result<std::vector<std::int64_t>> next_tokens(const RaggedTokens& texts);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -10,6 +10,7 @@
 //   answers.accuracy();
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -43,8 +44,14 @@ struct ConfidenceInterval {
 struct Answers {
   std::vector<bool> right;
 
-  std::size_t count() const;  // of right answers
-  double accuracy() const;    // 0 to 1
+  // Of right answers.
+  std::size_t count() const {
+    return static_cast<std::size_t>(std::ranges::count(right, true));
+  }
+  // 0 to 1.
+  double accuracy() const {
+    return static_cast<double>(count()) / static_cast<double>(right.size());
+  }
   // Wilson's score interval of the accuracy (Wilson 1927).
   ConfidenceInterval interval() const;
 };

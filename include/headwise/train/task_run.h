@@ -22,6 +22,8 @@
 //   Status s = run.write_params_to("params.npz");
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -68,10 +70,15 @@ namespace headwise::inline HEADWISE_ABI {
 
 enum class Task { recall, reverse };
 
-// "recall", ...
-std::string_view name_of(Task task);
-std::optional<Task> task_named(std::string_view name);
-std::vector<Task> all_tasks();
+inline constexpr std::array kTasks = {Task::recall, Task::reverse};
+constexpr std::string_view name_of(Task task) {
+  return task == Task::recall ? "recall" : "reverse";
+}
+constexpr std::optional<Task> task_named(std::string_view name) {
+  const auto found =
+      std::ranges::find(kTasks, name, [](Task task) { return name_of(task); });
+  return found == kTasks.end() ? std::optional<Task>() : *found;
+}
 
 struct TaskShape {
   std::size_t key_length = 0;    // Lkv
@@ -115,7 +122,9 @@ struct TaskSettings {
 TaskSettings task_settings_of(const Checkpoint& checkpoint);
 
 // "dot" or "additive", as in checkpoints.
-std::string_view name_of(Scoring scoring);
+constexpr std::string_view name_of(Scoring scoring) {
+  return scoring == Scoring::additive ? "additive" : "dot";
+}
 
 // How well the model answers sequences that it was not trained on.
 struct TaskScore {

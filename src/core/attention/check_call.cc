@@ -259,6 +259,18 @@ DType type_of(ElementType type, DType number) {
   return DType::float32;
 }
 
+Status check_type(std::string_view operation, std::string_view name,
+                  const CallTensorRow& row, const TensorArg& argument,
+                  DType number) {
+  const DType type = type_of(row.type, number);
+  return !argument.given() || argument.dtype() == type
+             ? ok()
+             : Status(argument_error(
+                   operation, name,
+                   message("is of type {}", name_of(argument.dtype())),
+                   name_of(type)));
+}
+
 // One tensor against its row of the table.
 class TensorCheck {
  public:
@@ -285,12 +297,7 @@ class TensorCheck {
                                                   why_not(row.condition))
                                     : ok();
     }
-    if (const DType type = type_of(row.type, type_);
-        given && argument.dtype() != type) {
-      return argument_error(operation_, row.name,
-                            message("is of type {}", name_of(argument.dtype())),
-                            name_of(type));
-    }
+    HEADWISE_TRY(check_type(operation_, row.name, row, argument, type_));
     const Sizes::OfTensor expected(sizes_, row);
     // Without elements there is nothing to write.
     if (!given && row.need == Need::if_asked && expected.no_element()) {
@@ -481,6 +488,8 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
   sizes.set(Size::batch, 1);
   sizes.set(Size::queries, own.queries);
   sizes.set(Size::keys, own.keys);
+  const DType given = tensors[CallTensor::query].dtype();
+  const DType number = is_narrow(given) ? given : DType::float32;
   const auto check = [&](CallTensor tensor) -> Status {
     const CallTensorRow& row = row_of(tensor);
     const TensorArg& argument = tensors[tensor];
@@ -495,6 +504,7 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
     if (!holds(spec, row.condition)) {
       return value_error(operation, name, "given", why_not(row.condition));
     }
+    HEADWISE_TRY(check_type(operation, name, row, argument, number));
     const Sizes::OfTensor expected(sizes, row);
     const bool has_rows = row.sizes[0] == Size::batch;
     return has_rows && !has_elements(argument) && expected.no_element()
@@ -506,6 +516,11 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
   using enum CallTensor;
   for (const CallTensor tensor : {query, key, value}) {
     HEADWISE_TRY(check(tensor));
+  }
+  // Their sizes are those of the rank's heads.
+  for (const CallTensor tensor : {attn_weights, scores, d_attn_weights}) {
+    const CallTensorRow& row = row_of(tensor);
+    HEADWISE_TRY(check_type(operation, row.name, row, tensors[tensor], number));
   }
   if (!tensors.backward()) {
     for (const CallTensor tensor : {output, lse, softmax_rows}) {

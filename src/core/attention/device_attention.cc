@@ -65,59 +65,42 @@ Status check_device_options(const AttentionOptions& attention_options,
   return ok();
 }
 
-template <DeviceElement T>
-Status check_type(std::string_view operation, const CallTensors& tensors) {
+Status check_type(std::string_view operation, const CallTensors& tensors,
+                  DType dtype) {
   const DType given = tensors[CallTensor::query].dtype();
-  return given == DTypeOf<T>::value
+  return given == dtype
              ? ok()
              : Status(argument_error(operation, "query",
                                      message("is of type {}", name_of(given)),
-                                     name_of(DTypeOf<T>::value)));
+                                     name_of(dtype)));
 }
 
 }  // namespace
 
-template <DeviceElement T>
-DeviceAttentionPlan<T>::DeviceAttentionPlan(
-    AttentionSpec spec, std::unique_ptr<DeviceBackend> backend)
-    : spec_(std::move(spec)), backend_(std::move(backend)) {}
-template <DeviceElement T>
-DeviceAttentionPlan<T>::DeviceAttentionPlan(DeviceAttentionPlan&&) noexcept =
-    default;
-template <DeviceElement T>
-DeviceAttentionPlan<T>& DeviceAttentionPlan<T>::operator=(
-    DeviceAttentionPlan&&) noexcept = default;
-template <DeviceElement T>
-DeviceAttentionPlan<T>::~DeviceAttentionPlan() = default;
-
-template <DeviceElement T>
-Result<DeviceAttentionPlan<T>> DeviceAttentionPlan<T>::create(
-    const AttentionShape& shape, const AttentionOptions& options,
+Result<DeviceCall> DeviceCall::create(
+    const AttentionShape& shape, DType dtype, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_device_options(options, operation_options));
   OperationOptions checked = operation_options;
   checked.device = {};  // the spec is that of the CPU's call
   HEADWISE_ASSIGN(auto spec, AttentionSpec::create(shape, options, checked));
-  HEADWISE_ASSIGN(auto backend, make_device_backend(spec, DTypeOf<T>::value,
-                                                    operation_options.device));
-  return DeviceAttentionPlan(std::move(spec), std::move(backend));
+  HEADWISE_ASSIGN(auto backend,
+                  make_device_backend(spec, dtype, operation_options.device));
+  return DeviceCall(std::move(spec), dtype, std::move(backend));
 } catch (...) {
   return caught_out_of_memory();
 }
 
-template <DeviceElement T>
-Status DeviceAttentionPlan<T>::run(const CallTensors& tensors) const try {
-  HEADWISE_TRY(check_type<T>("attention", tensors));
+Status DeviceCall::run(const CallTensors& tensors) const try {
+  HEADWISE_TRY(check_type("attention", tensors, dtype_));
   HEADWISE_TRY(check_call("attention", spec_, tensors));
   return backend_->forward(tensors);
 } catch (...) {
   return caught_out_of_memory();
 }
 
-template <DeviceElement T>
-Status DeviceAttentionPlan<T>::run_backward(const CallTensors& tensors) const
-    try {
-  HEADWISE_TRY(check_type<T>("attention_backward", tensors));
+Status DeviceCall::run_backward(const CallTensors& tensors) const try {
+  HEADWISE_TRY(check_type("attention_backward", tensors, dtype_));
   HEADWISE_TRY(check_call("attention_backward", spec_, tensors));
   if (tensors.has(CallTensor::d_attn_weights)) {
     return value_error("attention_backward", "d_attn_weights", "given",
@@ -127,8 +110,5 @@ Status DeviceAttentionPlan<T>::run_backward(const CallTensors& tensors) const
 } catch (...) {
   return caught_out_of_memory();
 }
-
-template class DeviceAttentionPlan<BFloat16>;
-template class DeviceAttentionPlan<Float16>;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -7,12 +7,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-AttentionPlan::AttentionPlan(std::unique_ptr<PlannedCall> call)
-    : call_(std::move(call)) {}
-AttentionPlan::AttentionPlan(AttentionPlan&&) noexcept = default;
-AttentionPlan& AttentionPlan::operator=(AttentionPlan&&) noexcept = default;
-AttentionPlan::~AttentionPlan() = default;
-
 Result<AttentionPlan> AttentionPlan::create(
     const AttentionShape& shape, const AttentionOptions& options,
     const OperationOptions& operation_options) try {

@@ -34,14 +34,6 @@ Status check_query_lengths(TensorView<const std::int64_t, 1> lengths,
 
 }  // namespace
 
-std::string_view name_of(Statistic statistic) {
-  constexpr std::array<std::string_view, kStatistics> kNames = {
-      "entropy",  "distance", "largest", "first",
-      "previous", "self",     "next",    "separator"};
-  static_assert(!kNames.back().empty(), "every statistic has a name");
-  return kNames[index_of(statistic)];
-}
-
 Result<BoundStatistics> BoundStatistics::bind(const StatisticsOptions& options,
                                               const CallContext& context) try {
   const AttentionShape& shape = context.shape;

@@ -287,12 +287,6 @@ Result<DecodePlan> DecodePlan::create(
   return caught_out_of_memory();
 }
 
-DecodePlan::DecodePlan(std::unique_ptr<DecodePlanState> state)
-    : state_(std::move(state)) {}
-DecodePlan::DecodePlan(DecodePlan&&) noexcept = default;
-DecodePlan& DecodePlan::operator=(DecodePlan&&) noexcept = default;
-DecodePlan::~DecodePlan() = default;
-
 std::size_t DecodePlan::workspace_bytes() const {
   return state_->workspace_bytes;
 }

@@ -124,12 +124,6 @@ Result<KvCache> KvCache::create(const KvCacheOptions& wanted) try {
   return caught_out_of_memory();
 }
 
-KvCache::KvCache(std::unique_ptr<CacheState> state)
-    : state_(std::move(state)) {}
-KvCache::KvCache(KvCache&&) noexcept = default;
-KvCache& KvCache::operator=(KvCache&&) noexcept = default;
-KvCache::~KvCache() = default;
-
 const KvCacheOptions& KvCache::options() const { return state_->options; }
 
 std::size_t KvCache::sequences() const { return state_->sequences.count(); }

@@ -1,7 +1,7 @@
 #include <atomic>
 #include <utility>
 
-#include "headwise/kernels/peak.h"
+#include "headwise/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pair_peak.cc"  // this file, from src/

@@ -1,4 +1,4 @@
-// What the loops that measure a peak share (kernels/peak.h). Per target:
+// What the loops that measure a peak share (kernels/targets.h). Per target:
 // included between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
 #if defined(HEADWISE_KERNELS_PEAK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_PEAK_INL_H_

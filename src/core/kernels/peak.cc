@@ -1,6 +1,6 @@
-#include "headwise/kernels/peak.h"
-
 #include <atomic>
+
+#include "headwise/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/peak.cc"  // this file, from src/

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "module/check_config.h"
 #include "steps/layer_norm_terms.h"
+#include "steps/norm_params.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

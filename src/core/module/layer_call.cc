@@ -4,6 +4,7 @@
 #include "base/check_exact.h"
 #include "headwise/steps/head_gates.h"
 #include "module/check_config.h"
+#include "steps/check_head_gates.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
@@ -41,8 +42,8 @@ Status check_layer_options(const LayerState& layer,
   HEADWISE_TRY(check_positions(layer, options.positions));
   return options.head_gates.data() == nullptr
              ? ok()
-             : check_head_gates(kLayerOperation, options.head_gates,
-                                layer.config.num_heads);
+             : internal::check_head_gates(kLayerOperation, options.head_gates,
+                                          layer.config.num_heads);
 }
 
 Status check_training_dropout(const Dropout& dropout) {

@@ -23,8 +23,8 @@ namespace headwise::internal::inline HEADWISE_ABI {
 // Errors: invalid_argument while an input size is open; shape_mismatch.
 Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 
-// Errors: those of check_head_gates(); invalid_argument for positions that the
-// layer does not take.
+// Errors: those of internal::check_head_gates(); invalid_argument for positions
+// that the layer does not take.
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headwise/steps/projection.h"
+#include "steps/norm_params.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -64,16 +64,17 @@ double differentiated(TensorView<const float, 2> logits, std::size_t n,
 }
 
 // Calls `visit(offset in a, offset in b)` for each element, in C order.
-template <std::size_t Rank, class Visit>
-void for_each_element(const Extents<Rank>& extents, const Strides<Rank>& a,
-                      const Strides<Rank>& b, std::size_t count,
+template <class Visit>
+void for_each_element(std::span<const std::size_t> extents,
+                      std::span<const std::ptrdiff_t> a,
+                      std::span<const std::ptrdiff_t> b, std::size_t count,
                       const Visit& visit) {
-  Extents<Rank> index{};
+  Extents<TensorArg::kMostAxes> index{};
   std::ptrdiff_t in_a = 0;
   std::ptrdiff_t in_b = 0;
   for (std::size_t n = 0; n < count; ++n) {
     visit(in_a, in_b);
-    for (std::size_t axis = Rank; axis-- > 0;) {
+    for (std::size_t axis = extents.size(); axis-- > 0;) {
       in_a += a[axis];
       in_b += b[axis];
       if (++index[axis] < extents[axis]) {
@@ -85,36 +86,6 @@ void for_each_element(const Extents<Rank>& extents, const Strides<Rank>& a,
       index[axis] = 0;
     }
   }
-}
-
-template <std::size_t Rank>
-Result<MeanSquaredError<Rank>> squared_error(
-    TensorView<const float, Rank> prediction,
-    TensorView<const float, Rank> target) try {
-  constexpr std::string_view kOperation = "mean_squared_error";
-  HEADWISE_TRY(check_shape(kOperation, "target", target.extents(),
-                           "that of prediction", prediction.extents()));
-  HEADWISE_ASSIGN(auto d_prediction,
-                  Tensor<float, Rank>::create(prediction.extents()));
-  const std::size_t count = d_prediction.size();
-  if (count == 0) {
-    return value_error(kOperation, "prediction", "empty",
-                       "at least one element");
-  }
-  const FloatEnvironment environment;
-  double sum = 0;
-  float* gradient = d_prediction.data();
-  for_each_element(
-      prediction.extents(), prediction.strides(), target.strides(), count,
-      [&](std::ptrdiff_t p, std::ptrdiff_t t) {
-        const double difference =
-            static_cast<double>(prediction.data()[p]) - target.data()[t];
-        sum += difference * difference;
-        *gradient++ = rounded(2 * difference / static_cast<double>(count));
-      });
-  return MeanSquaredError<Rank>{loss_of(sum, count), std::move(d_prediction)};
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 }  // namespace
@@ -138,21 +109,32 @@ Result<CrossEntropy> cross_entropy(
   return caught_out_of_memory();
 }
 
-Result<MeanSquaredError<1>> mean_squared_error(
-    TensorView<const float, 1> prediction, TensorView<const float, 1> target) {
-  return squared_error(prediction, target);
-}
-Result<MeanSquaredError<2>> mean_squared_error(
-    TensorView<const float, 2> prediction, TensorView<const float, 2> target) {
-  return squared_error(prediction, target);
-}
-Result<MeanSquaredError<3>> mean_squared_error(
-    TensorView<const float, 3> prediction, TensorView<const float, 3> target) {
-  return squared_error(prediction, target);
-}
-Result<MeanSquaredError<4>> mean_squared_error(
-    TensorView<const float, 4> prediction, TensorView<const float, 4> target) {
-  return squared_error(prediction, target);
+Result<double> detail::squared_error(const TensorArg& prediction,
+                                     const TensorArg& target,
+                                     std::span<float> d_prediction) try {
+  constexpr std::string_view kOperation = "mean_squared_error";
+  HEADWISE_TRY(check_shape(kOperation, "target", target.extents(),
+                           "that of prediction", prediction.extents()));
+  const std::size_t count = d_prediction.size();
+  if (count == 0) {
+    return value_error(kOperation, "prediction", "empty",
+                       "at least one element");
+  }
+  const FloatEnvironment environment;
+  const auto* const predicted = static_cast<const float*>(prediction.data());
+  const auto* const wanted = static_cast<const float*>(target.data());
+  double sum = 0;
+  float* gradient = d_prediction.data();
+  for_each_element(
+      prediction.extents(), prediction.strides(), target.strides(), count,
+      [&](std::ptrdiff_t p, std::ptrdiff_t t) {
+        const double difference = static_cast<double>(predicted[p]) - wanted[t];
+        sum += difference * difference;
+        *gradient++ = rounded(2 * difference / static_cast<double>(count));
+      });
+  return loss_of(sum, count);
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -58,12 +58,6 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
 
 }  // namespace
 
-bool keeps_params(const MultiHeadAttentionParams& params) {
-  return params.w_q.keeps_params() && params.w_k.keeps_params() &&
-         (!params.w_v || params.w_v->keeps_params()) &&
-         (!params.w_o || params.w_o->keeps_params());
-}
-
 struct detail::SavedLayer {
   WidenedInputs inputs;
   LayerRun run;  // its result is in MultiHeadAttentionSavedOf

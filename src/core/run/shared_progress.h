@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

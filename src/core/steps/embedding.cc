@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "run/float_environment.h"
+#include "steps/check_token.h"
 #include "steps/embedding_gradient.h"
 #include "steps/one_nan.h"
 #include "steps/step_checks.h"

@@ -9,12 +9,35 @@
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "run/float_environment.h"
+#include "steps/check_head_gates.h"
 #include "steps/one_nan.h"
 #include "steps/step_checks.h"
 #include "steps/token_blocks.h"
 
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Status check_head_gates(std::string_view operation,
+                        TensorView<const float, 1> gates,
+                        std::size_t heads) try {
+  HEADWISE_TRY(
+      check_shape(operation, "head_gates", gates.extents(), "(H)", {{heads}}));
+  for (std::size_t h = 0; h < heads; ++h) {
+    if (!std::isfinite(gates(h))) {
+      return value_error(operation, "head_gates[" + std::to_string(h) + "]",
+                         number_text(gates(h)), "a finite number");
+    }
+  }
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
+
+using internal::check_head_gates;
 
 // The product of a gate and what it lets through: by select where it is 0.
 float gated_by(float gate, float x) {
@@ -90,22 +113,6 @@ std::vector<SequenceBlock> blocks_of(
 }
 
 }  // namespace
-
-Status check_head_gates(std::string_view operation,
-                        TensorView<const float, 1> gates,
-                        std::size_t heads) try {
-  HEADWISE_TRY(
-      check_shape(operation, "head_gates", gates.extents(), "(H)", {{heads}}));
-  for (std::size_t h = 0; h < heads; ++h) {
-    if (!std::isfinite(gates(h))) {
-      return value_error(operation, "head_gates[" + std::to_string(h) + "]",
-                         number_text(gates(h)), "a finite number");
-    }
-  }
-  return ok();
-} catch (...) {
-  return caught_out_of_memory();
-}
 
 Status gate_heads(TensorView<const float, 4> context,
                   TensorView<const float, 1> gates, TensorView<float, 4> gated,

@@ -11,7 +11,7 @@
 namespace headwise::internal::inline HEADWISE_ABI {
 
 // How a rule is shown: its step in a trace and in the page. The operation and a
-// formula with words are in the catalogues (headwise/words/translation.h).
+// formula with words are in the catalogues (headwise/words/language.h).
 struct MaskWords {
   std::string_view name;  // of the step: "causal_mask"
   std::string_view operation;

@@ -1,9 +1,8 @@
-#include "headwise/steps/merge.h"
-
 #include <string>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/steps/heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -13,6 +13,7 @@
 #include "run/float_environment.h"
 #include "steps/layer_norm_terms.h"
 #include "steps/norm_gradient.h"
+#include "steps/norm_params.h"
 #include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -14,10 +14,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-double default_scale(std::size_t D) {
-  return 1 / std::sqrt(static_cast<double>(D));
-}
-
 namespace {
 
 Status check_scores(std::string_view operation,

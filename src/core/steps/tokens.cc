@@ -6,15 +6,8 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "steps/check_token.h"
 namespace headwise::inline HEADWISE_ABI {
-
-std::size_t max_sequence_length(const RaggedTokens& tokens) {
-  std::size_t longest = 0;
-  for (const auto& sequence : tokens) {
-    longest = std::max(longest, sequence.size());
-  }
-  return longest;
-}
 
 Status check_token(TokenId id, std::size_t b, std::size_t t,
                    std::size_t vocab_size) try {

@@ -11,6 +11,7 @@
 #include "headwise/interop/file_subject.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
+#include "interop/laid_out.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 #include "interop/model_heads.h"

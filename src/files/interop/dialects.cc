@@ -186,18 +186,6 @@ const Dialect* find_dialect(std::string_view name) {
   return found == kDialects.end() ? nullptr : found;
 }
 
-QueryStart causal_start(const Dialect& dialect, std::size_t past_length) {
-  switch (dialect.causal) {
-    case CausalAlignment::top_left:
-      return {};
-    case CausalAlignment::bottom_right:
-      return QueryStart::bottom_right();
-    case CausalAlignment::after_cache:
-      return static_cast<std::int64_t>(past_length);
-  }
-  return {};
-}
-
 void apply_dialect(const Dialect& dialect, const DialectCall& call,
                    AttentionOptions& options) {
   options.query_start = causal_start(dialect, call.past_length);

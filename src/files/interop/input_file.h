@@ -22,8 +22,8 @@ class InputFile : public ByteSource {
                                 const std::string& path);
   // The same of a path that a file names: only a regular file, and no symbolic
   // link to one.
-  static Result<InputFile> open_named_by_file(std::string_view operation,
-                                              const std::string& path);
+  HEADWISE_HIDDEN static Result<InputFile> open_named_by_file(
+      std::string_view operation, const std::string& path);
   // A file of a folder that has it or has not; nothing when it has not. Only a
   // regular file, or a symbolic link to one.
   static Result<std::optional<InputFile>> open_if_there(
@@ -42,19 +42,20 @@ class InputFile : public ByteSource {
   Result<std::size_t> read(std::span<std::byte> into) override;
   // The same from byte `offset` of a regular file on; read() continues where it
   // was.
-  Result<std::size_t> read_at(std::size_t offset,
-                              std::span<std::byte> into) const;
+  HEADWISE_HIDDEN Result<std::size_t> read_at(std::size_t offset,
+                                              std::span<std::byte> into) const;
   // Everything there is left.
   Result<std::vector<std::byte>> read_all();
   // The descriptor, which the caller closes from now on.
   int release();
 
  private:
-  InputFile(FileSubject subject, int descriptor);
-  static Result<InputFile> open_with(int flags, std::string_view operation,
-                                     const std::string& path);
+  HEADWISE_HIDDEN InputFile(FileSubject subject, int descriptor);
+  HEADWISE_HIDDEN static Result<InputFile> open_with(int flags,
+                                                     std::string_view operation,
+                                                     const std::string& path);
 
-  Error not_regular() const;
+  HEADWISE_HIDDEN Error not_regular() const;
   // Calls `read_some` with the rest of `into` until it is full or the file
   // ends. Returns the number of bytes read.
   template <class ReadSome>

@@ -84,10 +84,6 @@ std::optional<Json> Journal::state() const {
   return state == nullptr ? std::nullopt : std::optional(*state);
 }
 
-bool Journal::due(std::chrono::seconds apart) const {
-  return Clock::now() - last_ >= apart;
-}
-
 Status Journal::keep(const Json& state) try {
   if (path_.empty()) {
     return ok();

@@ -89,7 +89,7 @@ class NestedJsonEvents : public JsonEvents {
 
   // Of the object that was opened last; false, with a fault, when it has it.
   bool add_key(std::string key);
-  bool twice(std::string_view key);
+  HEADWISE_HIDDEN bool twice(std::string_view key);
 
  private:
   // Of each object that is open; none of an array's.

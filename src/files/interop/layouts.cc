@@ -8,6 +8,7 @@
 #include "base/out_of_memory.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
+#include "interop/laid_out.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 

@@ -38,15 +38,15 @@ class ParamFile {
   // lives, too.
   Result<SafetensorsTensor> tensor(const std::string& name) const;
   // Of all names. Reads the files of a folder.
-  Result<ParamEntries> entries() const;
+  HEADWISE_HIDDEN Result<ParamEntries> entries() const;
   Result<ShapesByName> shapes() const;
 
   // The paths of all files, the index of several first, and that which holds
   // one parameter.
   std::vector<std::string> files() const;
-  std::string file_of(const std::string& name) const;
+  HEADWISE_HIDDEN std::string file_of(const std::string& name) const;
   // The entries of a mapped .npz that are no arrays.
-  std::vector<std::string> skipped() const;
+  HEADWISE_HIDDEN std::vector<std::string> skipped() const;
   // Of .safetensors; where shards say different things the first is heard.
   SafetensorsMetadata metadata() const;
 

@@ -10,6 +10,7 @@
 #include "headwise/interop/sha256.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
+#include "interop/laid_out.h"
 #include "interop/layout_names.h"
 #include "interop/model_heads.h"
 #include "interop/param_file.h"

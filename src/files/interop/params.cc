@@ -10,6 +10,7 @@
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/param_file.h"
+#include "interop/param_name.h"
 #include "interop/said_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -38,17 +38,6 @@ std::optional<int> descriptor_of(std::string_view path) {
 
 }  // namespace
 
-std::string folder_of(const std::string& path) {
-  return path.substr(0, path.find_last_of('/') + 1);
-}
-
-std::string path_in(const std::string& folder, std::string_view name) {
-  std::string path = folder;
-  path += '/';
-  path += name;
-  return path;
-}
-
 std::string canonical_path(const std::string& path) {
   std::string there = path.empty() ? "." : path;
   std::string rest;
@@ -66,14 +55,6 @@ std::string canonical_path(const std::string& path) {
     rest.insert(0, path_in("", there.substr(name, end - name)));
     there = name == 0 ? "." : there.substr(0, name);
   }
-}
-
-bool lies_in(std::string_view path, std::string_view folder) {
-  if (folder == "/") {
-    return path.size() > 1 && path.starts_with('/');
-  }
-  return path.size() > folder.size() && path.starts_with(folder) &&
-         path[folder.size()] == '/';
 }
 
 std::optional<LinkTarget> follow_links(std::string path) {

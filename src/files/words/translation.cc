@@ -1,5 +1,4 @@
-#include "headwise/words/translation.h"
-
+#include "headwise/words/language.h"
 #include "words/catalogue.h"
 
 namespace headwise::inline HEADWISE_ABI {

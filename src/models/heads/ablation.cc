@@ -20,8 +20,6 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kAblation = "ablate";
-constexpr std::array<std::string_view, 3> kMethodNames = {"zero", "mean",
-                                                          "uniform"};
 
 // ---- Sets that begin with the same heads share a branch. ----
 
@@ -297,21 +295,6 @@ AblationEffect interval_of(const ExampleScores& whole,
 }
 
 }  // namespace
-
-std::string_view name_of(Replacement replacement) {
-  return kMethodNames[static_cast<std::size_t>(replacement)];
-}
-
-std::optional<Replacement> replacement(std::string_view name) {
-  const auto found = std::ranges::find(kMethodNames, name);
-  return found == kMethodNames.end()
-             ? std::optional<Replacement>()
-             : static_cast<Replacement>(found - kMethodNames.begin());
-}
-
-std::vector<std::string_view> replacements() {
-  return {kMethodNames.begin(), kMethodNames.end()};
-}
 
 Result<AblationScores> ablate(const AblationTask& task,
                               const std::vector<HeadSet>& sets,

@@ -8,6 +8,7 @@
 #include "headwise/heads/ablation.h"
 #include "headwise/module/optimizer.h"
 #include "headwise/train/next_token.h"
+#include "train/next_tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -100,7 +100,7 @@ bool EmbeddingTarget::normalizes() const {
   return label_ && encoder_->settings().normalize;
 }
 
-std::vector<std::vector<std::size_t>> EmbeddingTarget::heads() const {
+std::vector<std::vector<std::size_t>> EmbeddingTarget::all_heads() const {
   return heads_left(encoder_->encoder().config());
 }
 
@@ -117,9 +117,9 @@ Status EmbeddingTarget::see_inputs(const std::vector<TokenId>& text,
   return done ? ok() : Status(done.error());
 }
 
-Result<double> EmbeddingTarget::value(const std::vector<TokenId>& text,
-                                      HeadGateSpan gates,
-                                      const Executor& executor) const {
+Result<double> EmbeddingTarget::compute(const std::vector<TokenId>& text,
+                                        HeadGateSpan gates,
+                                        const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<double> {
     HEADWISE_ASSIGN(
         const auto embedding,
@@ -128,7 +128,7 @@ Result<double> EmbeddingTarget::value(const std::vector<TokenId>& text,
   });
 }
 
-Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::differentiate(
+Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::compute_gradients(
     const std::vector<TokenId>& text, HeadGateSpan gates,
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {

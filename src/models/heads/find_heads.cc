@@ -8,6 +8,7 @@
 #include "heads/numbered_heads.h"
 #include "heads/offset_profile.h"
 #include "heads/text_layers.h"
+#include "heads/uniform_score.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

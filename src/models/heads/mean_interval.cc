@@ -4,6 +4,8 @@
 #include <limits>
 #include <numbers>
 
+#include "heads/known_sums.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/head_matches.h"
+#include "heads/known_sums.h"
 #include "heads/map_overlap.h"
 #include "heads/numbered_heads.h"
 #include "heads/text_heads.h"

@@ -6,6 +6,7 @@
 #include "base/out_of_memory.h"
 #include "heads/pattern_keys.h"
 #include "heads/pooled_heads.h"
+#include "heads/uniform_score.h"
 #include "heads/weight_tiles.h"
 #include "headwise/heads/find_heads.h"
 

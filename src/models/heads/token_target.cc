@@ -65,7 +65,7 @@ Result<TokenTarget> TokenTarget::create(const CausalModel& model,
   });
 }
 
-std::vector<std::vector<std::size_t>> TokenTarget::heads() const {
+std::vector<std::vector<std::size_t>> TokenTarget::all_heads() const {
   return heads_left(*model_);
 }
 
@@ -80,9 +80,9 @@ Status TokenTarget::see_inputs(const std::vector<TokenId>& text,
   return model_->run({text}, {.before_each = see, .executor = &executor});
 }
 
-Result<double> TokenTarget::value(const std::vector<TokenId>& text,
-                                  HeadGateSpan gates,
-                                  const Executor& executor) const {
+Result<double> TokenTarget::compute(const std::vector<TokenId>& text,
+                                    HeadGateSpan gates,
+                                    const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<double> {
     HEADWISE_ASSIGN(const auto logits,
                     logits_at(*model_, text, position_, gates, executor));
@@ -90,7 +90,7 @@ Result<double> TokenTarget::value(const std::vector<TokenId>& text,
   });
 }
 
-Result<std::vector<Tensor<float, 2>>> TokenTarget::differentiate(
+Result<std::vector<Tensor<float, 2>>> TokenTarget::compute_gradients(
     const std::vector<TokenId>& text, HeadGateSpan gates,
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {

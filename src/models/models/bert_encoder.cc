@@ -11,6 +11,7 @@
 #include "headwise/steps/gelu.h"
 #include "models/bert_rows.h"
 #include "run/float_environment.h"
+#include "steps/check_head_gates.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -265,7 +266,8 @@ Status check_model_gates(std::string_view operation, HeadGateSpan gates,
                           std::to_string(layers), ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < gates.size(); ++n) {
-    if (Status s = check_head_gates(operation, gates[n].view(), heads_in(n));
+    if (Status s =
+            internal::check_head_gates(operation, gates[n].view(), heads_in(n));
         !s) {
       return in_layer(s.error(), n);
     }

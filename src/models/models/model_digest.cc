@@ -1,3 +1,5 @@
+#include "models/model_digest.h"
+
 #include <string_view>
 #include <vector>
 

@@ -31,7 +31,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
+#include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 

@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::string_view kImportance = "importance";
 
-constexpr std::array kNames = {
-    std::pair{ImportanceMethod::gradient, std::string_view("gradient")},
-    std::pair{ImportanceMethod::fisher, std::string_view("fisher")},
-    std::pair{ImportanceMethod::ablation, std::string_view("ablation")},
-    std::pair{ImportanceMethod::entropy, std::string_view("entropy")},
-    std::pair{ImportanceMethod::confidence, std::string_view("confidence")},
-    std::pair{ImportanceMethod::random, std::string_view("random")}};
-
 constexpr std::uint32_t kRandomStream = 7;
 
 // Whether the model can do what the method asks of it.
@@ -67,26 +59,6 @@ Status check_examples(const GatedModel& model,
 }
 
 }  // namespace
-
-std::string_view name_of(ImportanceMethod method) {
-  return std::ranges::find(kNames, method, &decltype(kNames)::value_type::first)
-      ->second;
-}
-
-std::optional<ImportanceMethod> importance_method(std::string_view name) {
-  const auto found =
-      std::ranges::find(kNames, name, &decltype(kNames)::value_type::second);
-  return found == kNames.end() ? std::optional<ImportanceMethod>()
-                               : found->first;
-}
-
-std::vector<std::string_view> importance_methods() {
-  std::vector<std::string_view> names;
-  for (const auto& [method, name] : kNames) {
-    names.push_back(name);
-  }
-  return names;
-}
 
 ImportanceRun::ImportanceRun(GatedModel model, const ImportanceOptions& options,
                              std::vector<Tensor<float, 1>> gates)

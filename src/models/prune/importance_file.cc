@@ -11,6 +11,7 @@
 #include "headwise/prune/importance.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
+#include "models/model_digest.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

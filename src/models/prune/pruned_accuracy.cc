@@ -10,6 +10,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/json/json.h"
 #include "headwise/train/sentence_classifier.h"
+#include "prune/most_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

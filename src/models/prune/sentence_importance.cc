@@ -13,6 +13,7 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/version.h"
+#include "models/model_digest.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -21,14 +21,6 @@ double student_t(std::size_t degrees) {
 
 }  // namespace
 
-std::size_t Answers::count() const {
-  return static_cast<std::size_t>(std::ranges::count(right, true));
-}
-
-double Answers::accuracy() const {
-  return static_cast<double>(count()) / static_cast<double>(right.size());
-}
-
 ConfidenceInterval Answers::interval() const {
   const auto n = static_cast<double>(right.size());
   const double p = accuracy();

@@ -11,6 +11,7 @@
 #include "headwise/train/next_token.h"
 #include "train/failed_step.h"
 #include "train/finite_values.h"
+#include "train/next_tokens.h"
 #include "train/repeated_words.h"
 #include "train/resumed_checkpoint.h"
 

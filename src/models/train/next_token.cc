@@ -12,6 +12,7 @@
 #include "headwise/module/optimizer.h"
 #include "module/row_loss.h"
 #include "run/float_environment.h"
+#include "train/next_tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -55,38 +55,20 @@ void fill_reverse(Draws& draws, const Sequence& sequence) {
 }
 
 struct Entry {
-  Task task;
-  std::string_view name;
   TaskShape shape;
   void (*fill)(Draws& draws, const Sequence& sequence);
 };
 
 // In the order of the enum.
-constexpr std::array kTasks = {
-    Entry{Task::recall,
-          "recall",
-          {kPairs + kQuestions, kPairs + kQuestions, false},
-          fill_recall},
-    Entry{Task::reverse, "reverse", {kLength, kLength, true}, fill_reverse}};
+constexpr std::array kEntries = {
+    Entry{{kPairs + kQuestions, kPairs + kQuestions, false}, fill_recall},
+    Entry{{kLength, kLength, true}, fill_reverse}};
 
 const Entry& entry_of(Task task) {
-  return kTasks.at(static_cast<std::size_t>(task));
+  return kEntries.at(static_cast<std::size_t>(task));
 }
 
 }  // namespace
-
-std::string_view name_of(Task task) { return entry_of(task).name; }
-
-std::optional<Task> task_named(std::string_view name) {
-  const auto found = std::ranges::find(kTasks, name, &Entry::name);
-  return found == kTasks.end() ? std::optional<Task>() : found->task;
-}
-
-std::vector<Task> all_tasks() {
-  std::vector<Task> tasks(kTasks.size());
-  std::ranges::transform(kTasks, tasks.begin(), &Entry::task);
-  return tasks;
-}
 
 TaskShape shape_of(Task task) { return entry_of(task).shape; }
 

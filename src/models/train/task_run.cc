@@ -42,10 +42,6 @@ Status clip(std::vector<ParamGradient>& gradients) {
 
 }  // namespace
 
-std::string_view name_of(Scoring scoring) {
-  return scoring == Scoring::additive ? "additive" : "dot";
-}
-
 TaskSettings task_settings_of(const Checkpoint& checkpoint) {
   TaskSettings settings;
   settings.seed = checkpoint.seed;

@@ -1,10 +1,10 @@
-// What the file of a model says about its attention (attention_nodes.h).
+// What the file of a model says about its attention (onnx/attention.h).
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "headwise/onnx/attention_nodes.h"
+#include "headwise/onnx/attention.h"
 #include "onnx/graph.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "attention/typed_tensors.h"
+#include "base/for_number_type.h"
 #include "distribute/checked_context.h"
 #include "distribute/chunks.h"
 #include "distribute/forward_rows.h"
@@ -23,17 +25,15 @@ struct CheckedForward : CheckedContext {
       chunks{};  // what a chunk is, even where all are gathered
 };
 
-template <class T>
 Result<CheckedForward> checked_forward(const Communicator& group,
                                        const ContextCall& call,
-                                       const AttentionInputsOf<T>& own,
-                                       const AttentionOutputsOf<T>& outputs) {
+                                       const CallTensors& own) {
   const bool must_gather = call.keys == KeyTransport::gathered;
   HEADWISE_ASSIGN(auto context, checked_context(kContextAttention, call,
                                                 group.ranks(), !must_gather));
   CheckedForward all{std::move(context)};
   HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec, all.shards,
-                                  group.rank(), CallTensors(own, outputs)));
+                                  group.rank(), own));
   if (!must_gather) {
     HEADWISE_ASSIGN(all.chunks, key_chunks(all.shards, call.chunk_keys,
                                            group.ranks(), kContextAttention));
@@ -125,28 +125,27 @@ class ContextRun {
 
 template <class T>
 Status attend_by_context(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<T>& own,
-                         const AttentionOutputsOf<T>& outputs) {
+                         const CallTensors& tensors) {
   group.set_step(kContextAttention, "the start");
-  auto all = checked_forward(group, call, own, outputs);
+  auto all = checked_forward(group, call, tensors);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
+  const auto own = inputs_of<T>(tensors);
+  const auto outputs = outputs_of<T>(tensors);
   ContextRun<T> run(group, call, *all, own, outputs);
   return all->gathers ? run.attend_to_gathered() : run.attend_to_chunks();
 }
 
 }  // namespace
 
-#define HEADWISE_CONTEXT_ATTENTION(T)                                         \
-  Status context_attention(Communicator& group, const ContextCall& call,      \
-                           const AttentionInputsOf<T>& own,                   \
-                           const AttentionOutputsOf<T>& outputs) {            \
-    return or_abort(                                                          \
-        group, [&] { return attend_by_context(group, call, own, outputs); }); \
-  }
-HEADWISE_CONTEXT_ATTENTION(float)
-HEADWISE_CONTEXT_ATTENTION(BFloat16)
-HEADWISE_CONTEXT_ATTENTION(Float16)
-#undef HEADWISE_CONTEXT_ATTENTION
+Status context_attention(Communicator& group, const ContextCall& call,
+                         const CallTensors& own) {
+  return or_abort(group, [&] {
+    return for_number_type(own[CallTensor::query].dtype(),
+                           [&]<class T>(T) -> Status {
+                             return attend_by_context<T>(group, call, own);
+                           });
+  });
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,8 @@
 #include <utility>
 #include <vector>
 
+#include "attention/typed_tensors.h"
+#include "base/for_number_type.h"
 #include "distribute/checked_context.h"
 #include "distribute/chunk_stream.h"
 #include "distribute/chunks.h"
@@ -34,19 +36,19 @@ std::size_t most_queries(const AttentionShape& shape, std::size_t most_keys) {
 }
 
 template <class T>
-Result<CheckedBackward> checked_backward(
-    const Communicator& group, const ContextCall& call,
-    const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
+Result<CheckedBackward> checked_backward(const Communicator& group,
+                                         const ContextCall& call,
+                                         const CallTensors& own) {
   HEADWISE_ASSIGN(auto context,
                   checked_context(kContextBackward, call, group.ranks(), true));
   CheckedBackward all{std::move(context)};
-  if (own.d_attn_weights.data() != nullptr) {
+  if (own.has(CallTensor::d_attn_weights)) {
     return value_error(kContextBackward, "d_attn_weights", "given",
                        "none in a call of several ranks",
                        ErrorCode::unsupported);
   }
   HEADWISE_TRY(check_rank_tensors(kContextBackward, all.spec, all.shards,
-                                  group.rank(), CallTensors(own, gradients)));
+                                  group.rank(), own));
   HEADWISE_ASSIGN(auto keys, key_chunks(all.shards, call.chunk_keys,
                                         group.ranks(), kContextBackward));
   HEADWISE_ASSIGN(
@@ -152,15 +154,15 @@ AttentionGradientsOf<T> sums_over_pairs(
 
 template <class T>
 Status backward_by_context(Communicator& group, const ContextCall& call,
-                           const BackwardInputsOf<T>& own,
-                           const AttentionGradientsOf<T>& gradients) {
+                           const CallTensors& tensors) {
   group.set_step(kContextBackward, "the start");
-  auto all = checked_backward(group, call, own, gradients);
+  auto all = checked_backward<T>(group, call, tensors);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
   const AttentionShape& shape = all->spec.shape;
   const WholeOptions whole = {shape, call.options, call.operation_options};
-  const CallTensors tensors(own, gradients);
+  const auto own = backward_inputs_of<T>(tensors);
+  const auto gradients = gradients_of<T>(tensors);
   HEADWISE_ASSIGN(
       auto row_gradients,
       RowGradients::create(group, shape,
@@ -180,18 +182,14 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
 
 }  // namespace
 
-#define HEADWISE_CONTEXT_BACKWARD(T)                           \
-  Status context_attention_backward(                           \
-      Communicator& group, const ContextCall& call,            \
-      const BackwardInputsOf<T>& own,                          \
-      const AttentionGradientsOf<T>& gradients) {              \
-    return or_abort(group, [&] {                               \
-      return backward_by_context(group, call, own, gradients); \
-    });                                                        \
-  }
-HEADWISE_CONTEXT_BACKWARD(float)
-HEADWISE_CONTEXT_BACKWARD(BFloat16)
-HEADWISE_CONTEXT_BACKWARD(Float16)
-#undef HEADWISE_CONTEXT_BACKWARD
+Status context_attention_backward(Communicator& group, const ContextCall& call,
+                                  const CallTensors& own) {
+  return or_abort(group, [&] {
+    return for_number_type(own[CallTensor::query].dtype(),
+                           [&]<class T>(T) -> Status {
+                             return backward_by_context<T>(group, call, own);
+                           });
+  });
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

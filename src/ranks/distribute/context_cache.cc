@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "distribute/context_step.h"
+#include "distribute/one_type.h"
 #include "distribute/or_abort.h"
 #include "distribute/rank_tensors.h"
 #include "kernels/attention_tile.h"
@@ -127,23 +128,24 @@ std::size_t ContextCache::own_tokens() const {
   return state_->sequences.tokens_on(state_->rank);
 }
 
-#define HEADWISE_STEP(T)                                           \
-  Status ContextCache::step(                                       \
-      Communicator& group, std::span<const SequenceId> ids,        \
-      TensorView<const T, 4> query, TensorView<const T, 4> key,    \
-      TensorView<const T, 4> value, TensorView<T, 4> output,       \
-      const AttentionOptions& options,                             \
-      const OperationOptions& operation_options,                   \
-      TensorView<const std::int64_t, 1> offsets) {                 \
-    return or_abort(group, [&] {                                   \
-      return run_step<T>(group, *state_,                           \
-                         {ids, query, key, value, output, options, \
-                          operation_options, offsets});            \
-    });                                                            \
-  }
-HEADWISE_STEP(float)
-HEADWISE_STEP(BFloat16)
-HEADWISE_STEP(Float16)
-#undef HEADWISE_STEP
+Status ContextCache::step(Communicator& group, std::span<const SequenceId> ids,
+                          const TensorArg& query, const TensorArg& key,
+                          const TensorArg& value, const TensorArg& output,
+                          const AttentionOptions& options,
+                          const OperationOptions& operation_options,
+                          TensorView<const std::int64_t, 1> offsets) {
+  const auto step_of = [&]<class T>(T) -> Status {
+    return run_step<T>(group, *state_,
+                       {ids, query.view<const T, 4>(), key.view<const T, 4>(),
+                        value.view<const T, 4>(), output.view<T, 4>(), options,
+                        operation_options, offsets});
+  };
+  return or_abort(group, [&] {
+    return for_one_type(
+        kContextCache,
+        {{"query", query}, {"key", key}, {"value", value}, {"output", output}},
+        step_of);
+  });
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "distribute/rank_work.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 

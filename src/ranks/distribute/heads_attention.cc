@@ -1,6 +1,8 @@
 #include "headwise/distribute/heads_attention.h"
 
 #include "attention/call_part.h"
+#include "attention/typed_tensors.h"
+#include "base/for_number_type.h"
 #include "distribute/checked_heads.h"
 #include "distribute/exchange_heads.h"
 #include "distribute/head_tensors.h"
@@ -14,19 +16,19 @@ namespace {
 
 constexpr std::string_view kHeadsAttention = "heads_attention";
 
-template <class T>
-Result<CheckedHeads> checked_heads_forward(
-    const Communicator& group, const HeadsCall& call,
-    const AttentionInputsOf<T>& own, const AttentionOutputsOf<T>& outputs) {
+Result<CheckedHeads> checked_heads_forward(const Communicator& group,
+                                           const HeadsCall& call,
+                                           const CallTensors& own) {
   HEADWISE_ASSIGN(auto all,
                   checked_heads(kHeadsAttention, call, group.ranks()));
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_rank_tensors(kHeadsAttention, all.spec, all.shards, rank,
-                                  CallTensors(own, outputs)));
+  HEADWISE_TRY(
+      check_rank_tensors(kHeadsAttention, all.spec, all.shards, rank, own));
   HEADWISE_TRY(check_pairs(kHeadsAttention, "attn_weights", all, rank,
-                           outputs.attn_weights,
+                           own.floats<4>(CallTensor::attn_weights),
                            all.spec.attn_weights != AttnWeights::none));
-  HEADWISE_TRY(check_pairs(kHeadsAttention, "scores", all, rank, outputs.scores,
+  HEADWISE_TRY(check_pairs(kHeadsAttention, "scores", all, rank,
+                           own.floats<4>(CallTensor::scores),
                            all.spec.scores != ScoresStage::none));
   return all;
 }
@@ -133,27 +135,25 @@ class ForwardRun {
 
 template <class T>
 Status attend_by_heads(Communicator& group, const HeadsCall& call,
-                       const AttentionInputsOf<T>& own,
-                       const AttentionOutputsOf<T>& outputs) {
+                       const CallTensors& own) {
   group.set_step(kHeadsAttention, "the start");
-  auto all = checked_heads_forward(group, call, own, outputs);
+  auto all = checked_heads_forward(group, call, own);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_heads(group, DTypeOf<T>::value, *all));
-  return ForwardRun<T>(group, call, *all).run(own, outputs);
+  return ForwardRun<T>(group, call, *all)
+      .run(inputs_of<T>(own), outputs_of<T>(own));
 }
 
 }  // namespace
 
-#define HEADWISE_HEADS_ATTENTION(T)                                         \
-  Status heads_attention(Communicator& group, const HeadsCall& call,        \
-                         const AttentionInputsOf<T>& own,                   \
-                         const AttentionOutputsOf<T>& outputs) {            \
-    return or_abort(                                                        \
-        group, [&] { return attend_by_heads(group, call, own, outputs); }); \
-  }
-HEADWISE_HEADS_ATTENTION(float)
-HEADWISE_HEADS_ATTENTION(BFloat16)
-HEADWISE_HEADS_ATTENTION(Float16)
-#undef HEADWISE_HEADS_ATTENTION
+Status heads_attention(Communicator& group, const HeadsCall& call,
+                       const CallTensors& own) {
+  return or_abort(group, [&] {
+    return for_number_type(own[CallTensor::query].dtype(),
+                           [&]<class T>(T) -> Status {
+                             return attend_by_heads<T>(group, call, own);
+                           });
+  });
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,3 +1,5 @@
+#include "attention/typed_tensors.h"
+#include "base/for_number_type.h"
 #include "distribute/checked_heads.h"
 #include "distribute/gradients_by_heads.h"
 #include "distribute/or_abort.h"
@@ -21,17 +23,16 @@ Status check_shared_bias(const AttentionSpec& spec) {
                 : ok();
 }
 
-template <class T>
-Result<CheckedHeads> checked_heads_backward(
-    const Communicator& group, const HeadsCall& call,
-    const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
+Result<CheckedHeads> checked_heads_backward(const Communicator& group,
+                                            const HeadsCall& call,
+                                            const CallTensors& own) {
   HEADWISE_ASSIGN(auto all, checked_heads(kHeadsBackward, call, group.ranks()));
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_rank_tensors(kHeadsBackward, all.spec, all.shards, rank,
-                                  CallTensors(own, gradients)));
-  if (own.d_attn_weights.data() != nullptr) {
+  HEADWISE_TRY(
+      check_rank_tensors(kHeadsBackward, all.spec, all.shards, rank, own));
+  if (own.has(CallTensor::d_attn_weights)) {
     HEADWISE_TRY(check_pairs(kHeadsBackward, "d_attn_weights", all, rank,
-                             own.d_attn_weights,
+                             own.floats<4>(CallTensor::d_attn_weights),
                              all.spec.attn_weights != AttnWeights::none));
     HEADWISE_TRY(check_shared_bias(all.spec));
   }
@@ -40,10 +41,9 @@ Result<CheckedHeads> checked_heads_backward(
 
 template <class T>
 Status backward_by_heads(Communicator& group, const HeadsCall& call,
-                         const BackwardInputsOf<T>& own,
-                         const AttentionGradientsOf<T>& gradients) {
+                         const CallTensors& own) {
   group.set_step(kHeadsBackward, "the start");
-  const auto all = checked_heads_backward(group, call, own, gradients);
+  const auto all = checked_heads_backward(group, call, own);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_heads(group, DTypeOf<T>::value, *all));
   return gradients_by_heads(
@@ -53,22 +53,19 @@ Status backward_by_heads(Communicator& group, const HeadsCall& call,
        {all->spec.shape, call.options, call.operation_options},
        all->shards,
        all->heads},
-      own, gradients);
+      backward_inputs_of<T>(own), gradients_of<T>(own));
 }
 
 }  // namespace
 
-#define HEADWISE_HEADS_BACKWARD(T)                                            \
-  Status heads_attention_backward(Communicator& group, const HeadsCall& call, \
-                                  const BackwardInputsOf<T>& own,             \
-                                  const AttentionGradientsOf<T>& gradients) { \
-    return or_abort(group, [&] {                                              \
-      return backward_by_heads(group, call, own, gradients);                  \
-    });                                                                       \
-  }
-HEADWISE_HEADS_BACKWARD(float)
-HEADWISE_HEADS_BACKWARD(BFloat16)
-HEADWISE_HEADS_BACKWARD(Float16)
-#undef HEADWISE_HEADS_BACKWARD
+Status heads_attention_backward(Communicator& group, const HeadsCall& call,
+                                const CallTensors& own) {
+  return or_abort(group, [&] {
+    return for_number_type(own[CallTensor::query].dtype(),
+                           [&]<class T>(T) -> Status {
+                             return backward_by_heads<T>(group, call, own);
+                           });
+  });
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -36,12 +36,15 @@ class ParamGradients final : public ParamTerms {
   void begin(const BatchShares& batch);
   // Those of the rank's sequences, once for each name. Errors: shape_mismatch,
   // invalid_argument for an unknown name.
-  Status add_projection(std::string_view name, TensorView<const float, 3> x,
-                        TensorView<const float, 3> d_y) override;
-  Status add_norm(std::string_view name, TensorView<const float, 2> x,
-                  TensorView<const float, 2> d_y) override;
-  Status add_table(std::string_view name, TensorView<const TokenId, 2> ids,
-                   TensorView<const float, 3> d_embedded) override;
+  HEADWISE_HIDDEN Status
+  add_projection(std::string_view name, TensorView<const float, 3> x,
+                 TensorView<const float, 3> d_y) override;
+  HEADWISE_HIDDEN Status add_norm(std::string_view name,
+                                  TensorView<const float, 2> x,
+                                  TensorView<const float, 2> d_y) override;
+  HEADWISE_HIDDEN Status
+  add_table(std::string_view name, TensorView<const TokenId, 2> ids,
+            TensorView<const float, 3> d_embedded) override;
 
   // All ranks call it when they have added their terms. Errors: rank_failure.
   Status exchange(Communicator& group);
@@ -67,22 +70,23 @@ class ParamGradients final : public ParamTerms {
     TensorView<const float, 3> d_y;  // (1, rows, d_y_size)
   };
 
-  bool has_rows(std::size_t rank, const Group& group) const;
+  HEADWISE_HIDDEN bool has_rows(std::size_t rank, const Group& group) const;
   // The numbers per token that the rank needs of all groups.
-  std::size_t numbers(std::size_t rank) const;
-  Status add(Kind kind, std::string_view name, TensorView<const float, 2> x,
-             TensorView<const float, 2> d_y);
+  HEADWISE_HIDDEN std::size_t numbers(std::size_t rank) const;
+  HEADWISE_HIDDEN Status add(Kind kind, std::string_view name,
+                             TensorView<const float, 2> x,
+                             TensorView<const float, 2> d_y);
   // `before`: the numbers per token of the groups before it.
-  Terms gather(const Group& group, std::size_t before);
-  Status sum_projection(const Group& group, std::size_t before,
-                        const Executor& executor,
-                        std::vector<Tensor<float, 1>>& gradients);
-  Status sum_table(const Group& group, const Terms& terms,
-                   std::vector<Tensor<float, 1>>& gradients);
-  Status sum_norm(const Group& group, const Terms& terms,
-                  const Executor& executor,
-                  std::vector<Tensor<float, 1>>& gradients);
-  RowRange own_rows(std::optional<std::size_t> param) const;
+  HEADWISE_HIDDEN Terms gather(const Group& group, std::size_t before);
+  HEADWISE_HIDDEN Status sum_projection(
+      const Group& group, std::size_t before, const Executor& executor,
+      std::vector<Tensor<float, 1>>& gradients);
+  HEADWISE_HIDDEN Status sum_table(const Group& group, const Terms& terms,
+                                   std::vector<Tensor<float, 1>>& gradients);
+  HEADWISE_HIDDEN Status sum_norm(const Group& group, const Terms& terms,
+                                  const Executor& executor,
+                                  std::vector<Tensor<float, 1>>& gradients);
+  HEADWISE_HIDDEN RowRange own_rows(std::optional<std::size_t> param) const;
 
   const ParamShards& shards_;
   std::size_t rank_;

@@ -9,6 +9,7 @@
 #include "base/out_of_memory.h"
 #include "distribute/chunks.h"
 #include "distribute/forecast_pass.h"
+#include "distribute/rank_work.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -7,6 +7,7 @@
 #include "base/out_of_memory.h"
 #include "distribute/call_digest.h"
 #include "distribute/copy_rows.h"
+#include "distribute/one_type.h"
 #include "distribute/or_abort.h"
 #include "distribute/visible_work.h"
 #include "headwise/base/tensor.h"
@@ -240,21 +241,23 @@ Result<std::vector<std::size_t>> deal_sequences(
   return caught_out_of_memory();
 }
 
-#define HEADWISE_DECODE(T)                                               \
-  Status decode_sequences(                                               \
-      Communicator& group, const DecodePlan& plan,                       \
-      const DealtSequences& sequences, TensorView<const T, 4> query,     \
-      TensorView<const T, 4> key, TensorView<const T, 4> value,          \
-      TensorView<T, 4> output, Workspace& workspace,                     \
-      TensorView<const std::int64_t, 1> offsets) {                       \
-    return or_abort(group, [&] {                                         \
-      return decode<T>(group, plan, sequences,                           \
-                       {query, key, value, output, offsets}, workspace); \
-    });                                                                  \
-  }
-HEADWISE_DECODE(float)
-HEADWISE_DECODE(BFloat16)
-HEADWISE_DECODE(Float16)
-#undef HEADWISE_DECODE
+Status decode_sequences(Communicator& group, const DecodePlan& plan,
+                        const DealtSequences& sequences, const TensorArg& query,
+                        const TensorArg& key, const TensorArg& value,
+                        const TensorArg& output, Workspace& workspace,
+                        TensorView<const std::int64_t, 1> offsets) {
+  const auto decode_of = [&]<class T>(T) -> Status {
+    return decode<T>(group, plan, sequences,
+                     {query.view<const T, 4>(), key.view<const T, 4>(),
+                      value.view<const T, 4>(), output.view<T, 4>(), offsets},
+                     workspace);
+  };
+  return or_abort(group, [&] {
+    return for_one_type(
+        kSequenceDecode,
+        {{"query", query}, {"key", key}, {"value", value}, {"output", output}},
+        decode_of);
+  });
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

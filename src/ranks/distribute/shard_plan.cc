@@ -9,6 +9,7 @@
 #include "base/out_of_memory.h"
 #include "distribute/context_shards.h"
 #include "distribute/head_shards.h"
+#include "distribute/rank_work.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

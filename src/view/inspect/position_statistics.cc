@@ -1,3 +1,5 @@
+#include "inspect/position_statistics.h"
+
 #include <cstdint>
 #include <limits>
 

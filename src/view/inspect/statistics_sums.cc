@@ -4,8 +4,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-StatisticsSums::StatisticsSums(std::size_t heads) : values_(heads * kOfAHead) {}
-
 void StatisticsSums::add(std::size_t first_head,
                          const PooledStatistics& sequence) {
   for (std::size_t h = 0; h < sequence.rows.size(); ++h) {
@@ -30,14 +28,6 @@ void StatisticsSums::add(const StatisticsSums& group) {
 
 double StatisticsSums::mean(std::size_t head, Statistic statistic) const {
   return at(head, index_of(statistic)) / at(head, kRows);
-}
-
-std::int64_t StatisticsSums::rows(std::size_t head) const {
-  return static_cast<std::int64_t>(at(head, kRows));
-}
-
-std::int64_t StatisticsSums::rows_without_key(std::size_t head) const {
-  return static_cast<std::int64_t>(at(head, kWithoutKey));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -10,7 +10,6 @@
 
 #include "headwise/attention/forward.h"
 #include "headwise/steps/heads.h"
-#include "headwise/steps/merge.h"
 #include "module/layer.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"

@@ -1,4 +1,3 @@
-#include "headwise/steps/merge.h"
 
 #include <gtest/gtest.h>
 

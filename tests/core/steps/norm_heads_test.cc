@@ -15,6 +15,7 @@
 #include "headwise/base/layout.h"
 #include "headwise/steps/softmax.h"
 #include "kernels/encoder_contract.h"
+#include "steps/norm_params.h"
 #include "steps/wide_norm.h"
 #include "support/errors.h"
 #include "support/targets.h"

@@ -21,7 +21,6 @@
 #include "headwise/steps/heads.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/mask.h"
-#include "headwise/steps/merge.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/padding.h"
 #include "headwise/steps/projection.h"
@@ -31,6 +30,7 @@
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/t5_bias.h"
 #include "headwise/steps/weigh.h"
+#include "steps/check_token.h"
 #include "support/failures.h"
 #include "support/tensors.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/interop/layouts.h"
+#include "interop/laid_out.h"
 #include "interop/layout_tensors.h"
 #include "support/errors.h"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "interop/laid_out.h"
 #include "interop/layout_tensors.h"
 
 namespace headwise::testing_support {

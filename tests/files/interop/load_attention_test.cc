@@ -16,6 +16,7 @@
 #include "headwise/interop/npz.h"
 #include "headwise/interop/params.h"
 #include "interop/files.h"
+#include "interop/laid_out.h"
 #include "support/errors.h"
 #include "support/tensors.h"
 

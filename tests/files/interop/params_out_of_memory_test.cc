@@ -11,6 +11,7 @@
 #include "headwise/interop/params.h"
 #include "interop/bert_file.h"
 #include "interop/files.h"
+#include "interop/laid_out.h"
 #include "interop/layout_tensors.h"
 #include "support/failures.h"
 

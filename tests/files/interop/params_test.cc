@@ -11,6 +11,7 @@
 #include "headwise/interop/npy.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/files.h"
+#include "interop/param_name.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "headwise/words/translation.h"
-
 namespace headwise {
 namespace {
 

@@ -383,7 +383,7 @@ TEST_F(AblationTest, SetsThatMakeNoSenseAreRefused) {
 }
 
 TEST(ReplacementTest, NamesAreThoseOfTheCommand) {
-  for (const std::string_view name : replacements()) {
+  for (const std::string_view name : kReplacementNames) {
     EXPECT_EQ(name_of(*replacement(name)), name);
   }
   EXPECT_FALSE(replacement("none"));

@@ -11,6 +11,7 @@
 #include "heads/offset_profile.h"
 #include "heads/stub_model.h"
 #include "heads/text_layers.h"
+#include "heads/uniform_score.h"
 #include "headwise/attention/statistics.h"
 
 namespace headwise::testing_support {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "heads/known_sums.h"
+
 namespace headwise {
 namespace {
 

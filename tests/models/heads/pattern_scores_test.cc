@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "heads/naive_weights.h"
+#include "heads/uniform_score.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/heads/find_heads.h"
 #include "support/errors.h"

@@ -192,10 +192,10 @@ TEST(ImportanceTest, ABatchMayBeLargerThanAnyNumberOfExamples) {
 }
 
 TEST(ImportanceTest, MethodsHaveNames) {
-  EXPECT_THAT(importance_methods(),
+  EXPECT_THAT(kImportanceMethodNames,
               ElementsAre("gradient", "fisher", "ablation", "entropy",
                           "confidence", "random"));
-  for (const std::string_view name : importance_methods()) {
+  for (const std::string_view name : kImportanceMethodNames) {
     EXPECT_EQ(name_of(*importance_method(name)), name);
   }
   EXPECT_EQ(importance_method("Gradient"), std::nullopt);

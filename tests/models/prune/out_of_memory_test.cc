@@ -16,6 +16,7 @@
 #include "prune/correct_outputs.h"
 #include "prune/full_size.h"
 #include "prune/known_model.h"
+#include "prune/most_heads.h"
 #include "support/failures.h"
 #include "train/small_texts.h"
 
@@ -27,7 +28,7 @@ namespace {
 // A step that failed can be tried again: the run is one that never failed.
 TEST(ImportanceFailuresTest, EveryAllocationOfAStepMayFailAndLeavesTheRun) {
   const KnownModel model;
-  for (const std::string_view name : importance_methods()) {
+  for (const std::string_view name : kImportanceMethodNames) {
     SCOPED_TRACE(std::string(name));
     const ImportanceOptions options = {
         .method = *importance_method(name), .share_a_round = 0.4, .batch = 4};

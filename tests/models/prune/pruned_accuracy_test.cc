@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "prune/most_heads.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

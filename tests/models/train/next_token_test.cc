@@ -7,6 +7,7 @@
 
 #include "headwise/module/optimizer.h"
 #include "support/errors.h"
+#include "train/next_tokens.h"
 #include "train/repeated_words.h"
 
 namespace headwise::testing_support {

@@ -11,6 +11,7 @@
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/train/task_run.h"
 #include "interop/files.h"
+#include "models/model_digest.h"
 #include "models/small_model.h"
 #include "support/failures.h"
 #include "train/small_texts.h"

@@ -31,7 +31,7 @@ TaskSettings in_bf16(TaskSettings settings) {
 
 std::vector<TaskSettings> every_task_and_scoring() {
   std::vector<TaskSettings> all;
-  for (const Task task : all_tasks()) {
+  for (const Task task : kTasks) {
     for (const Scoring scoring : {Scoring::dot, Scoring::additive}) {
       all.push_back(settings_of(task, scoring));
     }

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "distribute/rank_work.h"
+
 namespace headwise {
 namespace {
 

@@ -14,6 +14,7 @@
 #include "headwise/inspect/pictures.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/view_page.h"
+#include "inspect/trace/step_table.h"
 #include "support/failures.h"
 #include "support/tensors.h"
 

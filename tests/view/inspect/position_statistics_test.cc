@@ -1,4 +1,6 @@
 // Means that are 0 whatever a head does are no numbers.
+#include "inspect/position_statistics.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -11,7 +11,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/run/trace_sink.h"
+#include "headwise/run/reports.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "headwise/json/json.h"
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "inspect/page/viewer_files.h"
 #include "inspect/pictures/base64.h"
 #include "inspect/pictures/svg_text.h"

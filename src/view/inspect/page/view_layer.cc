@@ -16,6 +16,7 @@
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/steps/mask.h"
 #include "inspect/page/head_numbers.h"
+#include "inspect/position_statistics.h"
 #include "inspect/weights_spec.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,9 +1,11 @@
+#include "inspect/trace/step_table.h"
+
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "headwise/inspect/trace.h"
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 #include "inspect/trace/formula_parts.h"
 #include "steps/mask_words.h"
 

@@ -1,6 +1,6 @@
 #include "inspect/words/words.h"
 
-#include "headwise/words/translation.h"
+#include "headwise/words/language.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

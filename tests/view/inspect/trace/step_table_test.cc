@@ -1,5 +1,7 @@
 // The words and formulas of steps. That explain shows them for every job is
 // held in tests/apps/explain_job_test.cc.
+#include "inspect/trace/step_table.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,9 @@
-// Steps report their tensors to a TraceSink as they are computed. The library
-// reports; the sink (inspect/trace.h, a test) decides what to keep.
+// What steps report while they work. The library reports; the caller decides
+// what to keep and to show.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -11,6 +13,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// Steps report their tensors to a TraceSink as they are computed; a Trace
+// (inspect/trace.h) keeps them.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
@@ -22,6 +26,10 @@ class TraceSink {
                        std::span<const std::string_view> axes,
                        const AnyView& tensor) = 0;
 };
+
+// The progress of a long step: the number of items done and their total, from 0
+// to the total.
+using Progress = std::function<void(std::size_t done, std::size_t total)>;
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
