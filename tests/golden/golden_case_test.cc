@@ -1,18 +1,14 @@
 // The comparison itself: what it lets pass and what it does not.
 #include "golden/golden_case.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <limits>
 
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 GoldenCase small_case(const std::string& name) {
   return GoldenCase(std::filesystem::path(HEADWISE_GOLDEN_DATA) / name);

@@ -259,9 +259,9 @@ DType type_of(ElementType type, DType number) {
   return DType::float32;
 }
 
-Status check_type(std::string_view operation, std::string_view name,
-                  const CallTensorRow& row, const TensorArg& argument,
-                  DType number) {
+Status check_element_type(std::string_view operation, std::string_view name,
+                          const CallTensorRow& row, const TensorArg& argument,
+                          DType number) {
   const DType type = type_of(row.type, number);
   return !argument.given() || argument.dtype() == type
              ? ok()
@@ -297,7 +297,8 @@ class TensorCheck {
                                                   why_not(row.condition))
                                     : ok();
     }
-    HEADWISE_TRY(check_type(operation_, row.name, row, argument, type_));
+    HEADWISE_TRY(
+        check_element_type(operation_, row.name, row, argument, type_));
     const Sizes::OfTensor expected(sizes_, row);
     // Without elements there is nothing to write.
     if (!given && row.need == Need::if_asked && expected.no_element()) {
@@ -504,7 +505,7 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
     if (!holds(spec, row.condition)) {
       return value_error(operation, name, "given", why_not(row.condition));
     }
-    HEADWISE_TRY(check_type(operation, name, row, argument, number));
+    HEADWISE_TRY(check_element_type(operation, name, row, argument, number));
     const Sizes::OfTensor expected(sizes, row);
     const bool has_rows = row.sizes[0] == Size::batch;
     return has_rows && !has_elements(argument) && expected.no_element()
@@ -520,7 +521,8 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
   // Their sizes are those of the rank's heads.
   for (const CallTensor tensor : {attn_weights, scores, d_attn_weights}) {
     const CallTensorRow& row = row_of(tensor);
-    HEADWISE_TRY(check_type(operation, row.name, row, tensors[tensor], number));
+    HEADWISE_TRY(
+        check_element_type(operation, row.name, row, tensors[tensor], number));
   }
   if (!tensors.backward()) {
     for (const CallTensor tensor : {output, lse, softmax_rows}) {

@@ -1,19 +1,16 @@
 // What the backward pass promises, for dot products and for additive scoring:
 // the same bits however the work is split, masked means masked, gradients that
 // are exactly 0 where nothing flows.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "attention/backward_call.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 // Around a block of keys and blocks of queries, grouped, and so few heads that
 // several threads work at one.

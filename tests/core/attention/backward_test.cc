@@ -1,9 +1,6 @@
 // The backward pass of the kernel: near the reference, and what it promises.
 #include "headwise/attention/backward.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -11,6 +8,7 @@
 
 #include "attention/backward_call.h"
 #include "attention/contract_backward.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 
 namespace headwise::testing_support {

@@ -2,9 +2,6 @@
 // nothing is written.
 #include "support/errors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
 #include <string>
@@ -12,12 +9,11 @@
 
 #include "attention/attention_call.h"
 #include "headwise/attention/plan.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};

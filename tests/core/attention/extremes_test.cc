@@ -1,7 +1,5 @@
 // The smallest, the largest and the strangest, on every instruction set of this
 // machine.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <bit>
@@ -17,13 +15,12 @@
 #include "attention/attention_call.h"
 #include "attention/contract.h"
 #include "headwise/steps/projection.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 class ExtremesTest : public TargetTest {};
 

@@ -1,18 +1,14 @@
 #include "headwise/attention/forward.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 
 #include "attention/attention_call.h"
 #include "headwise/steps/heads.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 TEST(AttentionTest, MatchesTheReferenceInBinary64) {
   for (const AttentionShape& shape : kShapes) {

@@ -2,9 +2,6 @@
 // are cut, the bits are those of one call.
 #include "headwise/attention/gradient_state.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <random>
 #include <string>
@@ -16,12 +13,11 @@
 #include "headwise/attention/backward.h"
 #include "headwise/attention/reference.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 // Few heads, which threads divide; more, which they share out; one group.
 const std::vector<AttentionShape> kShapes = {

@@ -1,8 +1,6 @@
 // Calls on 16-bit tensors give what the same numbers give as floats, each
 // element of the output and of the gradients of query, key and value rounded
 // once to nearest even. The random calls try it with all options together.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
@@ -13,13 +11,12 @@
 #include "headwise/attention/forward.h"
 #include "headwise/attention/plan.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 struct Options {
   AttentionOptions attention;

@@ -1,6 +1,4 @@
 // Masked means masked, and an allowed NaN stays in its row.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "attention/attention_call.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

@@ -1,7 +1,5 @@
 // What a call takes from memory: nothing on the path of a plan's run, and an
 // error where there is too little.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <numeric>
 
@@ -12,6 +10,7 @@
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

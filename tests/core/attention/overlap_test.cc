@@ -1,7 +1,5 @@
 // An output in the memory of another tensor is an error, and nothing was
 // written; views that interleave are not.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "headwise/steps/scores.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/weigh.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

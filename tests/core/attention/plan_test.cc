@@ -1,16 +1,12 @@
 #include "headwise/attention/plan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "attention/attention_call.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};

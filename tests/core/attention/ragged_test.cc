@@ -1,7 +1,5 @@
 // Ragged batches: the bits of padded ones, of sequences alone, and the numbers
 // of the reference.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -11,12 +9,11 @@
 #include "attention/attention_call.h"
 #include "headwise/attention/plan.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 // Lengths around a vector, a tile and a block of keys, one of them 0.
 struct Batch {

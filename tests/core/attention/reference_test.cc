@@ -1,13 +1,11 @@
 #include "headwise/attention/reference.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 
 #include "attention/attention_call.h"
 #include "attention/contract.h"
 #include "attention/naive_attention.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

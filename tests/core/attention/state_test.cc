@@ -2,9 +2,6 @@
 // of one call.
 #include "headwise/attention/state.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -14,12 +11,11 @@
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 // For tiles and for few rows.
 const std::vector<AttentionShape> kLongShapes = {

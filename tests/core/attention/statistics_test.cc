@@ -1,8 +1,5 @@
 #include "headwise/attention/statistics.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -14,6 +11,7 @@
 #include "headwise/attention/plan.h"
 #include "support/errors.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

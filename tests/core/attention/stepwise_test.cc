@@ -1,13 +1,11 @@
 #include "headwise/attention/stepwise.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 
 #include "attention/attention_call.h"
 #include "headwise/steps/scores.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
@@ -15,7 +13,6 @@ namespace headwise::testing_support {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 140, .D = 8, .Dv = 6};

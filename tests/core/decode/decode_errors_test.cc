@@ -1,18 +1,16 @@
 // Calls that are errors: what they say, and that nothing was changed.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <vector>
 
 #include "decode/plain_cache.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
 
-using testing::Each;
 using enum ErrorCode;
 
 const KvCacheOptions kCache = {.num_kv_heads = 2,

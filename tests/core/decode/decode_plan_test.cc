@@ -2,9 +2,6 @@
 // numbers that the cache holds, however the tokens came there.
 #include "headwise/decode/decode_plan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "headwise/base/layout.h"
 #include "headwise/kernels/targets.h"
 #include "support/allocations.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

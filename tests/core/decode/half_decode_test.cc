@@ -1,7 +1,5 @@
 // 16-bit tensors through a cache: they are widened exactly and stored as floats
 // are, and each element of the output is rounded once.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +8,10 @@
 #include "decode/decoder.h"
 #include "support/errors.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 template <class T>
 struct HalfText {

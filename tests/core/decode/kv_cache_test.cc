@@ -1,9 +1,6 @@
 // What a cache holds, and what its numbers are when they are read back.
 #include "headwise/decode/kv_cache.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -11,13 +8,13 @@
 
 #include "decode/plain_cache.h"
 #include "support/failures.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
 
 using testing::AllOf;
-using testing::HasSubstr;
 
 KvCacheOptions small_cache(std::size_t page_size = 16) {
   return {.num_kv_heads = 2,

@@ -1,6 +1,4 @@
 // What tokens receive, as a cache sums it, and what it keeps of them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "decode/decoder.h"
 #include "headwise/kernels/targets.h"
 #include "support/allocations.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

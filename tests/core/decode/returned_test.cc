@@ -1,7 +1,5 @@
 // What a run returns besides its output: scores and statistics, with the bits
 // of attention() on the numbers that the cache holds.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -12,6 +10,7 @@
 #include "headwise/attention/statistics.h"
 #include "support/allocations.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

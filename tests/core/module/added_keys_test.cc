@@ -1,7 +1,5 @@
 // Added keys of the layer: the operation's, with parameters of their own.
 // backward_test.cc has their gradients.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -10,12 +8,11 @@
 #include "headwise/steps/heads.h"
 #include "module/layer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 // Two heads of keys for four of queries.
 MultiHeadAttentionConfig added(bool bias_kv, bool zero_attn) {

@@ -1,6 +1,4 @@
 // The layer with additive scoring, and without a projection of the values.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
@@ -13,6 +11,7 @@
 #include "headwise/attention/forward.h"
 #include "headwise/steps/heads.h"
 #include "module/layer.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

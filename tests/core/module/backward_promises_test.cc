@@ -1,7 +1,5 @@
 // What the backward pass of the layer promises besides its numbers: bits,
 // padding, saved states, updates and gradients by name.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,12 +15,11 @@
 #include "headwise/module/optimizer.h"
 #include "module/random_layer_call.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 TEST(LayerBackwardTest, UsesTheDropoutOfTheLayer) {
   const auto layer =

@@ -1,17 +1,14 @@
 // Gates of a layer's heads, and a layer that has no head left.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <vector>
 
 #include "module/layer.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 const MultiHeadAttentionConfig kGrouped = {
     .embed_dim = 12, .num_heads = 4, .num_kv_heads = 2, .head_dim = 5};

@@ -1,11 +1,10 @@
 // Hooks that see, or change, the heads inside a call of the layer.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <vector>
 
 #include "module/layer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 

@@ -1,8 +1,5 @@
 #include "headwise/module/multi_head_attention.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,13 +8,12 @@
 #include "headwise/attention/forward.h"
 #include "headwise/steps/heads.h"
 #include "module/layer.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 // ---- Sizes. ----
 

@@ -1,7 +1,5 @@
 // Norms of queries and keys in the layer: the heads that it compares are those
 // of the step. backward_test.cc has its gradients.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,13 +13,12 @@
 #include "module/layer.h"
 #include "module/random_layer_call.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 std::vector<QkNorm> norms() {
   return {{},

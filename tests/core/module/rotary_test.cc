@@ -1,7 +1,5 @@
 // Rotary positions in the layer: the heads it compares are those of the step,
 // and its gradients are those of what it computes.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,6 +12,7 @@
 #include "headwise/attention/forward.h"
 #include "module/layer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 

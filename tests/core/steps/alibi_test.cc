@@ -1,19 +1,15 @@
 #include "headwise/steps/alibi.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 
 #include "headwise/steps/softmax.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 2, .Lkv = 3, .D = 1, .Dv = 1};

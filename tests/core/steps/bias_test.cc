@@ -1,8 +1,5 @@
 #include "headwise/steps/bias.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <string>
 #include <vector>
@@ -11,6 +8,7 @@
 #include "headwise/steps/mask.h"
 #include "headwise/steps/softmax.h"
 #include "steps/mask_tile.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

@@ -1,8 +1,5 @@
 #include "headwise/steps/dropout.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <string>
@@ -11,13 +8,12 @@
 #include "headwise/steps/softmax.h"
 #include "steps/dropout_tile.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 class DropoutWordsTest : public TargetTest {};
 

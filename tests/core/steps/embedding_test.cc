@@ -1,8 +1,5 @@
 #include "headwise/steps/embedding.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,12 +7,11 @@
 
 #include "steps/embedding_gradient.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(EmbeddingTest, EachTokenIsItsRowOfTheWeight) {
   const Embedding embedding =

@@ -1,19 +1,15 @@
 #include "headwise/steps/head_gates.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <limits>
 #include <vector>
 
 #include "headwise/steps/softmax.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 Tensor<float, 4> gated(const Tensor<float, 4>& context,
                        const Tensor<float, 1>& gates) {

@@ -1,8 +1,5 @@
 #include "headwise/steps/head_groups.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <string>
 #include <utility>
@@ -10,6 +7,7 @@
 
 #include "headwise/steps/scores.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

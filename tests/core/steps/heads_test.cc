@@ -1,14 +1,10 @@
 #include "headwise/steps/heads.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(SplitHeadsTest, AHeadIsARunOfFeaturesOfTheSameMemory) {
   const auto x = uniform<3>({2, 3, 8}, 1);

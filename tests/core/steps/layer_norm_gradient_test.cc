@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +10,12 @@
 
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/softmax.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 using OffsetsView = TensorView<const std::int64_t, 1>;

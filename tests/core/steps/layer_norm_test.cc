@@ -1,8 +1,5 @@
 #include "headwise/steps/layer_norm.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -12,13 +9,12 @@
 #include <vector>
 
 #include "headwise/steps/softmax.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 LayerNormParams params_of(std::size_t weight_size, std::size_t bias_size) {
   return {uniform<1>({weight_size}, 51, 0.5, 1.5), uniform<1>({bias_size}, 52)};

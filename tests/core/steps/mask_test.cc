@@ -1,8 +1,5 @@
 #include "headwise/steps/mask.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <span>
 #include <string>
@@ -10,12 +7,11 @@
 #include <vector>
 
 #include "headwise/steps/softmax.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 const AttentionShape kShape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 4, .Lkv = 6};
 

@@ -2,9 +2,6 @@
 // every instruction set, the formula in binary64, and what they promise.
 #include "headwise/steps/norm_heads.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +15,7 @@
 #include "steps/norm_params.h"
 #include "steps/wide_norm.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 

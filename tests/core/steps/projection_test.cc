@@ -1,8 +1,5 @@
 #include "headwise/steps/projection.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -10,13 +7,11 @@
 
 #include "headwise/steps/softmax.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
-using testing::ElementsAre;
 
 Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
   return Linear::create({.in_features = in, .out_features = out, .bias = bias},

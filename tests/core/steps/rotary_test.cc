@@ -1,8 +1,5 @@
 #include "headwise/steps/rotary.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,6 +13,7 @@
 
 #include "run/float_environment.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 

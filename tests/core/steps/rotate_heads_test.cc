@@ -1,14 +1,12 @@
 // The positions of the queries and keys of a call.
 #include "headwise/steps/rotate_heads.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

@@ -1,18 +1,14 @@
 #include "headwise/steps/sinks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 
 #include "headwise/steps/softmax.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
 
 const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 2, .Lq = 2, .Lkv = 2, .D = 1, .Dv = 1};

@@ -1,19 +1,14 @@
 #include "headwise/steps/softmax.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <numeric>
 #include <span>
 
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
-using testing::ElementsAre;
 
 struct Softmax {
   Tensor<float, 4> attn_weights;

@@ -1,8 +1,5 @@
 #include "headwise/steps/t5_bias.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,12 +7,11 @@
 
 #include "headwise/steps/softmax.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 2, .Lkv = 3, .D = 1, .Dv = 1};

@@ -1,17 +1,12 @@
 #include "headwise/steps/weigh.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <bit>
 
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::Each;
-using testing::ElementsAre;
 
 struct WeighCase {
   const Tensor<float, 4>& attn_weights;

@@ -1,8 +1,5 @@
 #include "headwise/interop/array.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,12 +8,10 @@
 #include <vector>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 

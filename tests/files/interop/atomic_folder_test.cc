@@ -1,7 +1,5 @@
 #include "interop/atomic_folder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include "interop/folder.h"
 #include "interop/temporary.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -2,20 +2,15 @@
 // command's tests (inspect_test.py, convert_test.py) have every layout.
 #include "headwise/interop/convert_params.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "headwise/interop/param_inspection.h"
 #include "interop/bert_file.h"
 #include "interop/files.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 TEST(ConvertParamsTest, ThereAndBackHasTheSameBytes) {
   const BertFile file;

@@ -2,9 +2,6 @@
 // why.
 #include "headwise/interop/dialect_diff.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -13,12 +10,11 @@
 
 #include "interop/mask_arrays.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 // Two sequences, two heads, two queries, three keys.
 class DialectDiffTest : public testing::Test {

@@ -2,9 +2,6 @@
 // checked by hand. golden/golden_dialects_test.cc compares with the libraries.
 #include "headwise/interop/dialects.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
@@ -13,6 +10,7 @@
 #include "headwise/attention/forward.h"
 #include "interop/mask_arrays.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

@@ -1,6 +1,4 @@
 // What is wrong with tensors or a layer is named.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -12,6 +10,7 @@
 #include "interop/laid_out.h"
 #include "interop/layout_tensors.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

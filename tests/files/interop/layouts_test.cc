@@ -1,20 +1,16 @@
 // Every layout is found, and holds a layer there and back.
 #include "headwise/interop/layouts.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "interop/laid_out.h"
 #include "interop/layout_tensors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 class EveryLayoutTest : public testing::TestWithParam<Layout> {};
 

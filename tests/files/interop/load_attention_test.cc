@@ -1,9 +1,6 @@
 // From a file to a layer, in every layout that there is.
 #include "headwise/interop/load_attention.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -18,6 +15,7 @@
 #include "interop/files.h"
 #include "interop/laid_out.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

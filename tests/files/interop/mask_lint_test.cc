@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -8,12 +6,10 @@
 #include "headwise/interop/dialect_diff.h"
 #include "interop/mask_arrays.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 std::vector<MaskWarning> lint(const char* dialect, const Array& mask,
                               const MaskLintOptions& options = {},

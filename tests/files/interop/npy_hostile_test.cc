@@ -1,6 +1,4 @@
 // Files that are not what they must be: an error each, never a crash.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -11,6 +9,7 @@
 #include "interop/files.h"
 #include "interop/hostile_shapes.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,8 +1,6 @@
 #include "headwise/interop/npy.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,11 +8,10 @@
 
 #include "interop/files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 struct Type {
   std::string_view code;

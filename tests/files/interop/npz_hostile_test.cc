@@ -1,6 +1,4 @@
 // Archives that are not what they must be: an error each, never a crash.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "headwise/interop/npz.h"
 #include "interop/zip_file.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

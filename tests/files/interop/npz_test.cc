@@ -1,7 +1,5 @@
 #include "headwise/interop/npz.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -10,11 +8,10 @@
 
 #include "interop/zip_file.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 std::vector<std::string> names_of(const NamedArrays& arrays) {
   std::vector<std::string> names;

@@ -1,8 +1,5 @@
 #include "headwise/interop/params.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <numeric>
 #include <string>
@@ -13,11 +10,10 @@
 #include "interop/files.h"
 #include "interop/param_name.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 const ParamNames kNames = {.required = {"w_q.weight", "w_o.weight"},
                            .optional = {"w_q.bias", "embedding.weight"}};

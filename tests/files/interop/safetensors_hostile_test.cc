@@ -1,7 +1,5 @@
 // safetensors files that are not what they must be: an error each, never a
 // crash.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,6 +13,7 @@
 #include "interop/hostile_shapes.h"
 #include "interop/safetensors_bytes.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,7 +1,5 @@
 #include "headwise/interop/safetensors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <limits>
@@ -9,11 +7,11 @@
 
 #include "interop/safetensors_bytes.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
 
-using testing::ElementsAre;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 

@@ -3,8 +3,6 @@
 //
 // HEADWISE_KILLS: how many saves of each format are killed (20);
 // script/kill-saves asks for 200.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -27,11 +25,10 @@
 #include "interop/files.h"
 #include "interop/temporary.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::StartsWith;
 
 constexpr std::size_t kElements = 200'000;
 

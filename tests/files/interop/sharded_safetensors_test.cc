@@ -1,7 +1,5 @@
 #include "interop/sharded_safetensors.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,11 +10,11 @@
 #include "interop/safetensors_bytes.h"
 #include "interop/safetensors_index.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
 
-using testing::ElementsAre;
 using testing::Pair;
 
 // A model of two shards: w_q, w_k in one.safetensors, w_v in two.safetensors.

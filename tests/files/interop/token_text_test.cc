@@ -1,8 +1,5 @@
 #include "headwise/interop/token_text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

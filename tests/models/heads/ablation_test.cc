@@ -1,9 +1,6 @@
 // Ablated heads against the encoder in double, and against gates.
 #include "headwise/heads/ablation.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "models/bert_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

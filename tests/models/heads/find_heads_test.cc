@@ -1,8 +1,5 @@
 #include "headwise/heads/find_heads.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -13,6 +10,7 @@
 #include "heads/text_layers.h"
 #include "heads/uniform_score.h"
 #include "headwise/attention/statistics.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

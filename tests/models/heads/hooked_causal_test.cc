@@ -1,6 +1,4 @@
 // Interventions in a causal model.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "headwise/models/causal_model.h"
 #include "headwise/train/next_token.h"
 #include "models/small_causal.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

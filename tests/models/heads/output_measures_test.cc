@@ -1,6 +1,4 @@
 // What patched outputs are measured by, and its gradients by differences.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 
 #include "headwise/heads/patching.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

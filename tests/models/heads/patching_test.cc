@@ -2,9 +2,6 @@
 // approximation against small steps.
 #include "headwise/heads/patching.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,6 +12,7 @@
 #include "headwise/prune/remove_heads.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

@@ -1,8 +1,5 @@
 #include "heads/text_layers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -12,11 +9,10 @@
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "heads/stub_model.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 // Several batches, two of them of one text; texts 0 and 4 have no token.
 RaggedTokens texts() {

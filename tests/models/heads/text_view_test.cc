@@ -1,8 +1,5 @@
 #include "headwise/heads/text_view.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -12,12 +9,10 @@
 #include "base/copy_of.h"
 #include "models/small_causal.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 ModelTokens some_tokens() { return {.ids = {7, 9, 7, 3, 5}}; }
 

@@ -1,9 +1,6 @@
 // Attention weights a few queries at a time, by either way.
 #include "heads/weight_tiles.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -13,11 +10,10 @@
 #include "heads/naive_weights.h"
 #include "heads/weight_rows.h"
 #include "headwise/run/executor.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr std::size_t kLength = 101;  // two tiles and a short one
 

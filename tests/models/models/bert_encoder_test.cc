@@ -1,8 +1,5 @@
 #include "headwise/models/bert_encoder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -10,11 +7,10 @@
 #include "models/bert_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::IsEmpty;
 
 const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
 

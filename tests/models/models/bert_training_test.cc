@@ -1,7 +1,5 @@
 // The encoder's backward pass: every parameter and every gate against central
 // differences of the encoder in double.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +15,7 @@
 #include "models/context_gradients.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,8 +1,5 @@
 #include "headwise/models/causal_model.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -14,12 +11,10 @@
 #include "models/context_gradients.h"
 #include "models/small_causal.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 const RaggedTokens kTexts = {{5, 6, 8, 5, 6}, {9}, {13, 12, 11, 10, 9, 8, 7}};
 const CausalReference::Rows kGates = {{1, 0.5, 0}, {0.25, 1, 2}};

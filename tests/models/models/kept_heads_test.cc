@@ -2,9 +2,6 @@
 // compute what all heads with gates of 0 do.
 #include "models/kept_heads.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -13,6 +10,7 @@
 #include "models/pruned_model.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

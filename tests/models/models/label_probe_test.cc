@@ -1,8 +1,5 @@
 #include "headwise/models/label_probe.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,12 +10,11 @@
 #include "headwise/module/optimizer.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr std::size_t kExamples = 40;
 const std::vector<std::string> kLabels = {"sport", "tech \"x\" \u00E9"};

@@ -1,18 +1,15 @@
 #include "headwise/models/model_settings.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "interop/files.h"
 #include "models/model_texts.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 // A model's folder, as sentence-transformers writes it; tests change it.
 class Model {

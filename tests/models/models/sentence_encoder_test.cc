@@ -1,8 +1,5 @@
 #include "headwise/models/sentence_encoder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cfenv>
 #include <cmath>
 
@@ -10,11 +7,10 @@
 #include "models/pooling_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 class SentenceEncoderTest : public testing::Test {
  protected:

@@ -1,7 +1,5 @@
 // The sentence encoder in training: against central differences of the encoder
 // and the pooling in double.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +11,10 @@
 #include "models/pooling_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 const std::vector<std::string_view> kSentences = {"Heads matter!", "",
                                                   "we see heads why"};

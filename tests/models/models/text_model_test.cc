@@ -1,20 +1,15 @@
 #include "headwise/models/text_model.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
 #include "headwise/models/sentence_encoder.h"
 #include "models/pruned_model.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class TextModelTest : public testing::Test {
  protected:

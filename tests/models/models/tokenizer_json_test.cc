@@ -1,14 +1,12 @@
 #include "models/tokenizer_json.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <string>
 
 #include "headwise/models/sentence_encoder.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
@@ -8,11 +6,10 @@
 #include "interop/files.h"
 #include "models/vocabularies.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(VocabularyTest, TheLineIsTheId) {
   const Vocabulary vocabulary = vocabulary_of({"the", "##s", "h\xC3\xA9"});

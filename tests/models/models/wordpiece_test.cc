@@ -1,19 +1,15 @@
 #include "headwise/models/wordpiece.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "headwise/steps/padding.h"
 #include "models/vocabularies.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr std::size_t kAll = 1'000'000;
 

@@ -1,8 +1,5 @@
 #include "headwise/models/write_model.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -13,6 +10,7 @@
 #include "models/pruned_model.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,9 +1,6 @@
 // What correct_outputs() fits, and what it leaves as it was.
 #include "prune/correct_outputs.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,11 +12,10 @@
 #include "models/small_model.h"
 #include "prune/pruned_layer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 using HeadIds = std::vector<HeadId>;
 

@@ -1,9 +1,6 @@
 // Scores, orders and rounds of importance on a model whose losses are known.
 #include "headwise/prune/importance.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -12,11 +9,10 @@
 
 #include "prune/known_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 const std::vector<ImportanceMethod> kScored = {
     ImportanceMethod::gradient, ImportanceMethod::fisher,

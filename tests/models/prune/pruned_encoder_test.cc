@@ -1,6 +1,4 @@
 // Heads taken out of an encoder, by the numbers that they had before any was.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,11 +13,10 @@
 #include "prune/full_size.h"
 #include "prune/pruned_layer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 using HeadIds = std::vector<HeadId>;
 

@@ -1,9 +1,6 @@
 // Heads taken out of a layer, in every form that a layer has.
 #include "headwise/prune/remove_heads.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,13 +8,12 @@
 #include "module/layer.h"
 #include "prune/pruned_layer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 struct Form {
   std::string name;

@@ -1,7 +1,5 @@
 // Losses of sentences under gates, and the importance that follows from them,
 // against the encoder in double.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "models/bert_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {

@@ -1,8 +1,5 @@
 #include "headwise/train/classifier_run.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -12,6 +9,7 @@
 
 #include "headwise/module/optimizer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/epoch_order.h"
 #include "train/small_run.h"
 

@@ -1,11 +1,9 @@
 #include "headwise/train/induction_run.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "headwise/train/next_token.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 #include "train/run_steps.h"
 

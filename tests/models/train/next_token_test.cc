@@ -1,20 +1,15 @@
 #include "headwise/train/next_token.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 
 #include "headwise/module/optimizer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/next_tokens.h"
 #include "train/repeated_words.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 CausalModel model() {
   auto vocabulary = repeated_vocabulary().value();

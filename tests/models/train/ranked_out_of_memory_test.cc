@@ -1,7 +1,5 @@
 // Allocations of one of several ranks fail once: every rank ends with an error
 // that names this rank.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <barrier>
 #include <chrono>
@@ -12,6 +10,7 @@
 #include "headwise/distribute/thread_ranks.h"
 #include "headwise/train/sentence_classifier.h"
 #include "support/failures.h"
+#include "support/matchers.h"
 #include "train/small_run.h"
 #include "train/small_texts.h"
 
@@ -19,7 +18,6 @@ namespace headwise::testing_support {
 namespace {
 
 using testing::AllOf;
-using testing::HasSubstr;
 
 constexpr std::size_t kRanks = 3;
 constexpr std::size_t kFails = 1;

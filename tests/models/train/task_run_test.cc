@@ -1,8 +1,5 @@
 #include "headwise/train/task_run.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,6 +11,7 @@
 #include "headwise/module/optimizer.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/run_steps.h"
 #include "train/task_model.h"
 

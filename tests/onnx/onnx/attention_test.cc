@@ -2,9 +2,6 @@
 // with those of the node.
 #include "headwise/onnx/attention.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <string>
 #include <utility>
@@ -15,6 +12,7 @@
 #include "headwise/onnx/model.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

@@ -1,9 +1,6 @@
 // Layers are written, read back and run: their outputs are those of forward().
 #include "headwise/onnx/write_layer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +18,11 @@
 #include "headwise/steps/mask.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr std::size_t kBatch = 2;
 constexpr std::size_t kQueries = 5;

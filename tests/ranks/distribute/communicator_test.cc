@@ -1,9 +1,6 @@
 // Every operation, in a group of one and in groups of 1 to 8 threads.
 #include "headwise/distribute/communicator.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -11,11 +8,11 @@
 
 #include "headwise/distribute/thread_ranks.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
 
-using testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kMostRanks = 8;

@@ -2,9 +2,6 @@
 // number of ranks, plan, option and way of the keys.
 #include "headwise/distribute/context_attention.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -14,11 +11,10 @@
 
 #include "attention/key_parts.h"
 #include "distribute/ranked_call.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 const Executor& one_thread() {
   static const Executor executor = Executor::with_threads(1).value();

@@ -1,6 +1,4 @@
 // The backward pass by ranks that own tokens: the bits of one process.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <span>
 #include <string>
@@ -9,12 +7,10 @@
 #include "attention/key_parts.h"
 #include "distribute/ranked_backward.h"
 #include "headwise/distribute/context_attention.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 template <class T>
 testing::AssertionResult same_by_context(const BackwardCall<T>& backward,

@@ -1,9 +1,6 @@
 // A cache that is divided by tokens among ranks: the bits of one cache.
 #include "headwise/distribute/context_cache.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -14,12 +11,11 @@
 #include "headwise/decode/decode_plan.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 using std::chrono::milliseconds;
 

@@ -1,6 +1,4 @@
 // A layer over a cache of several ranks: the bits of one with its own cache.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <span>
 #include <string>
@@ -12,13 +10,13 @@
 #include "headwise/distribute/thread_ranks.h"
 #include "module/layer.h"
 #include "steps/call_part.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
 
 using internal::part_along;
-using testing::HasSubstr;
 
 constexpr std::size_t kTokens = 300;
 

@@ -1,9 +1,6 @@
 // A layer divided by tokens: the bits of one process, forward and backward.
 #include "headwise/distribute/context_layer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <string>
 #include <utility>
@@ -15,12 +12,11 @@
 #include "headwise/distribute/thread_ranks.h"
 #include "module/layer.h"
 #include "module/random_layer_call.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 // The tokens of a whole call, and who has them.
 struct Division {

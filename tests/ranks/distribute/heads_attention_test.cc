@@ -1,20 +1,16 @@
 // Attention by ranks that exchange tokens for heads: the bits of one process.
 #include "headwise/distribute/heads_attention.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "distribute/ranked_call.h"
 #include "distribute/ranked_heads.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
 
 template <class T>
 testing::AssertionResult same_by_heads(const WholeCall<T>& whole,

@@ -1,7 +1,5 @@
 // The backward pass by ranks that exchange tokens for heads: the bits of one
 // process.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -9,12 +7,10 @@
 #include "distribute/ranked_backward.h"
 #include "distribute/ranked_heads.h"
 #include "headwise/distribute/heads_attention.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 template <class T>
 testing::AssertionResult same_by_heads(const BackwardCall<T>& backward,

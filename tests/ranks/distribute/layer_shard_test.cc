@@ -1,9 +1,6 @@
 // A layer divided by heads: the bits of one process, forward and backward.
 #include "headwise/distribute/layer_shard.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstring>
 #include <limits>
@@ -17,13 +14,13 @@
 #include "module/random_layer_call.h"
 #include "steps/call_part.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
 
 using internal::part_along;
-using testing::HasSubstr;
 
 // What one rank gets; only rank 0 has the gradients of parameters.
 template <class T>

@@ -1,6 +1,4 @@
 // The mean of attention weights over the heads of ranks: that of one process.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -10,13 +8,13 @@
 #include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "steps/call_part.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
 
 using internal::part_along;
-using testing::HasSubstr;
 
 constexpr std::size_t kHeads = 6;
 constexpr Extents<4> kMean = {2, 1, 9, 40};

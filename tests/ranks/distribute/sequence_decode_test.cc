@@ -1,6 +1,4 @@
 // Decoding by ranks that have whole sequences: the bits of one cache.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
@@ -9,13 +7,11 @@
 #include "headwise/distribute/context_cache.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "support/half_tensors.h"
+#include "support/matchers.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr std::size_t kHq = 4;
 constexpr std::size_t kHkv = 2;

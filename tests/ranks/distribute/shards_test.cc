@@ -1,9 +1,6 @@
 // Who has which tokens, and what they see.
 #include "distribute/shards.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -12,6 +9,7 @@
 #include "distribute/chunks.h"
 #include "headwise/attention/spec.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {

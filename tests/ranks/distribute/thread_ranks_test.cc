@@ -1,9 +1,6 @@
 // Ranks that fail: all others end in time, with a message that names the rank.
 #include "headwise/distribute/thread_ranks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <chrono>
 #include <memory>
@@ -14,11 +11,11 @@
 #include <vector>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
 
-using testing::HasSubstr;
 using Bytes = std::vector<std::byte>;
 using Kind = RankFault::Kind;
 using std::chrono::milliseconds;

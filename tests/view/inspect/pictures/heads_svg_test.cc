@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <initializer_list>
@@ -15,12 +13,10 @@
 #include "inspect/pictures/heat_colour.h"
 #include "inspect/pictures/svg_images.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace headwise::testing_support {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 // A picture of 2 heads, 3 queries and 4 keys: weight 0.01 * (12 h + 4 i + j).
 struct Drawing {
