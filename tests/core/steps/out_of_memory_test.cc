@@ -30,6 +30,7 @@
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/t5_bias.h"
 #include "headwise/steps/weigh.h"
+#include "steps/check_head_gates.h"
 #include "steps/check_token.h"
 #include "support/failures.h"
 #include "support/tensors.h"
@@ -213,7 +214,8 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
        [] { return BoundDropout::bind({.p = 2}, kContext); }},
       {"BoundMask::bind",
        [&] { return BoundMask::bind(key_lengths(lengths), kContext); }},
-      {"check_head_gates", [&] { return check_head_gates("test", nan_, 2); }},
+      {"check_head_gates",
+       [&] { return internal::check_head_gates("test", nan_, 2); }},
       {"check_token", [] { return check_token(7, 1, 2, 3); }},
       {"check_tokens",
        [] {

@@ -308,7 +308,8 @@ OnnxVerdict OnnxCases::run_model(Choices& choices) const {
     return verdict;
   }
   verdict.read = true;
-  verdict.ran = run_model(choices, maker, **model, file_, bytes.size());
+  verdict.ran =
+      testing_support::run_model(choices, maker, **model, file_, bytes.size());
   return verdict;
 }
 
