@@ -200,21 +200,21 @@ concept Runs = requires(const DecodePlan& plan,
   plan.run(std::span<const SequenceId>(), query, key, value, outputs,
            workspace);
 };
-template <class Key, class Value>
-concept Appends = requires(KvCache& cache, TensorView<const Key, 4> key,
-                           TensorView<const Value, 4> value) {
-  cache.append(std::span<const SequenceId>(), key, value);
-};
 
-// The tensors of a call have one type; others do not compile.
+// The tensors of a run have one type; others do not compile.
 TEST(DecodePlanHalfTest, TypesAreNotMixed) {
   EXPECT_TRUE((Runs<BFloat16, BFloat16, BFloat16, BFloat16>));
   EXPECT_FALSE((Runs<float, BFloat16, BFloat16, float>));
   EXPECT_FALSE((Runs<BFloat16, BFloat16, Float16, BFloat16>));
   EXPECT_FALSE((Runs<BFloat16, BFloat16, BFloat16, float>));
-  EXPECT_TRUE((Appends<Float16, Float16>));
-  EXPECT_FALSE((Appends<Float16, float>));
-  EXPECT_FALSE((Appends<BFloat16, Float16>));
+  KvCache cache = KvCache::create(cache_of(16, DType::bfloat16)).value();
+  const SequenceId ids[] = {cache.add().value()};
+  const HalfText<Float16> text(Text(20, 60));
+  const Text wide = text.widened();
+  EXPECT_THAT(cache.append(ids, text.key, wide.value),
+              IsAbout("value", "float32", "float16"));
+  EXPECT_EQ(cache.length(ids[0]).value(), 0u);
+  EXPECT_TRUE(cache.append(ids, text.key, text.value));
 }
 
 // Everything is checked as for floats, before anything is appended or written.
