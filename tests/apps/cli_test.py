@@ -153,6 +153,8 @@ class HelpTest(CliTest):
                  "1"),
                 ("--shapes-only computes nothing", "explain", "--shapes-only",
                  "--out", "x.npy"),
+                ("--target-tokens needs --tokens", "explain", "--target-tokens",
+                 "t.json"),
                 ("give --tokens or --example, not both", "explain", "--tokens",
                  "t", "--example", "masked"),
                 ("give --query or --example, not both", "explain", "--query",

@@ -398,12 +398,6 @@ TEST(JobTest, OptionsThatContradictAreRefused) {
   EXPECT_THAT(error_of(flags),
               is_refused("--embed-dim", "512", {"--num-heads", "7"}));
   flags = {};
-  flags.tokens = "t";
-  flags.example = "masked";
-  EXPECT_THAT(error_of(flags), contradicts({"--tokens", "--example"}));
-  flags = {};
-  flags.target_tokens = "t";
-  EXPECT_THAT(error_of(flags), contradicts({"--target-tokens", "--tokens"}));
   flags.target_tokens = flags.tokens = "-";
   EXPECT_THAT(error_of(flags),
               is_refused("--tokens and --target-tokens", "-", {"file"}));

@@ -115,11 +115,11 @@ class KvCache {
   // The tensors may have any strides. Errors: out_of_range for a sequence that
   // does not exist, where the cache has too few free pages, and for a finite
   // number that its type would hold as an infinity (from 65520 in float16);
-  // invalid_argument for a sequence given twice; shape_mismatch; those of
-  // Offsets::check.
-  // Both are float, BFloat16 or Float16, whatever the type of the cache: each
-  // 16-bit number is widened exactly and then rounded once, unless the cache
-  // has its type.
+  // invalid_argument for a sequence given twice and for two types;
+  // shape_mismatch; those of Offsets::check.
+  // Both have one type, float, BFloat16 or Float16, whatever that of the cache:
+  // each 16-bit number is widened exactly and then rounded once, unless the
+  // cache has its type.
   Status append(std::span<const SequenceId> ids, const TensorArg& key,
                 const TensorArg& value,
                 TensorView<const std::int64_t, 1> offsets = {});

@@ -172,7 +172,14 @@ Status check_gradient_of_part(std::string_view operation, std::string_view name,
 }
 
 bool has_elements(const TensorArg& tensor) {
-  return std::ranges::count(tensor.extents(), 0) == 0;
+  return tensor.rank() != 0 && std::ranges::count(tensor.extents(), 0) == 0;
+}
+
+// Those of a tensor that has as many axes as are expected, or is missing.
+std::span<const std::size_t> extents_of(const TensorArg& tensor,
+                                        std::size_t axes) {
+  static constexpr std::array<std::size_t, TensorArg::kMostAxes> kNone{};
+  return tensor.rank() != 0 ? tensor.extents() : std::span(kNone).first(axes);
 }
 
 // Where the gradients and their state begin, behind the outputs of a forward
@@ -304,12 +311,9 @@ class TensorCheck {
     if (!given && row.need == Need::if_asked && expected.no_element()) {
       return ok();
     }
-    constexpr std::array<std::size_t, TensorArg::kMostAxes> kNone{};
     return check_shape(operation_, row.name,
-                       argument.rank() != 0
-                           ? argument.extents()
-                           : std::span(kNone).first(expected.all().size()),
-                       axes(row), expected.all());
+                       extents_of(argument, expected.all().size()), axes(row),
+                       expected.all());
   }
 
  private:
@@ -510,7 +514,8 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
     const bool has_rows = row.sizes[0] == Size::batch;
     return has_rows && !has_elements(argument) && expected.no_element()
                ? ok()
-               : check_shape(operation, name, argument.extents(),
+               : check_shape(operation, name,
+                             extents_of(argument, expected.all().size()),
                              has_rows ? row.other_axes : row.axes,
                              expected.all());
   };

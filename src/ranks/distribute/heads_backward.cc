@@ -32,7 +32,7 @@ Result<CheckedHeads> checked_heads_backward(const Communicator& group,
       check_rank_tensors(kHeadsBackward, all.spec, all.shards, rank, own));
   if (own.has(CallTensor::d_attn_weights)) {
     HEADWISE_TRY(check_pairs(kHeadsBackward, "d_attn_weights", all, rank,
-                             own.floats<4>(CallTensor::d_attn_weights),
+                             own.read_floats<4>(CallTensor::d_attn_weights),
                              all.spec.attn_weights != AttnWeights::none));
     HEADWISE_TRY(check_shared_bias(all.spec));
   }
