@@ -51,8 +51,13 @@ std::set<std::string> tensors_of(const LayoutMatch& match) {
 
 // "a prefix of the layout bert: \"\" or \"bert.\""
 Message prefixes_text(const Layout& layout) {
-  return message("a prefix of the layout {}: \"{}\"", layout.name,
-                 list_text(layout.prefixes, "\" or \""));
+  Message prefixes;
+  for (const std::string_view prefix : layout.prefixes) {
+    const Message quoted = Message::verbatim("\"" + std::string(prefix) + "\"");
+    prefixes =
+        prefixes.empty() ? quoted : message("{} or {}", prefixes, quoted);
+  }
+  return message("a prefix of the layout {}: {}", layout.name, prefixes);
 }
 
 // What every step of a conversion needs to know.
