@@ -72,7 +72,9 @@ int remove_entry(int folder, const char* name) {
                  const int error = remove_entry(inner, entry);
                  failed = failed != 0 ? failed : error;
                });
-  const bool removed = ::unlinkat(folder, name, AT_REMOVEDIR) == 0;
+  // Another process may remove the same leftovers, and be done first.
+  const bool removed =
+      ::unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
   return removed ? 0 : failed != 0 ? failed : errno;
 }
 
@@ -204,7 +206,8 @@ int Temporary::create_folder(const std::string& folder) {
     if (opened < 0) {
       const int error = errno;
       ::rmdir(path);
-      errno = error;
+      // Another process took it for a leftover: the next name is tried.
+      errno = error == ENOENT ? EEXIST : error;
     }
     return opened;
   });

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <string>
 #include <thread>
@@ -109,6 +110,32 @@ TEST_P(AtomicFolderTest, KilledAtAnyMomentLeavesOneFolderWhole) {
   }
   ASSERT_TRUE(written(GetParam()));
   expect_new_files();
+}
+
+// Next to each other: each may take the old folder of another for a leftover.
+TEST_F(AtomicFolderTest, ManyProcessesMayReplaceFoldersNextToEachOther) {
+  constexpr std::size_t kProcesses = 4;
+  constexpr int kTimes = 300;
+  std::array<pid_t, kProcesses> processes{};
+  for (std::size_t n = 0; n < kProcesses; ++n) {
+    processes[n] = ::fork();
+    if (processes[n] == 0) {
+      const std::string mine = folder_ / std::to_string(n);
+      int failed = 0;
+      for (int time = 0; time < kTimes; ++time) {
+        const Status s = write_folder_atomically(
+            {.operation = "test", .place = mine, .old = {}, .last = "a"}, fill);
+        failed += s ? 0 : 1;
+      }
+      ::_exit(failed == 0 ? 0 : 1);
+    }
+  }
+  for (const pid_t process : processes) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(process, &status, 0), process);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  EXPECT_EQ(folder_.count(), kProcesses + 1);
 }
 
 TEST_F(AtomicFolderTest, IsRemovedWhereItDoesNotTakeThePlace) {
