@@ -8,8 +8,10 @@
 //   std::cerr << b;  // a multiple of num_heads = 8
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <span>
@@ -33,7 +35,7 @@ class Message {
   Message(std::string form) : text_(std::move(form)), form_(text_) {}
   // NOLINTEND(google-explicit-constructor)
   // A form with a value for each {}.
-  Message(std::string form, std::vector<Message> values);
+  HEADWISE_HIDDEN Message(std::string form, std::vector<Message> values);
   // A name, a number, or a list of them: the same in every language.
   static Message verbatim(std::string text);
 
@@ -64,25 +66,41 @@ class Message {
 
 namespace detail {
 
+// What takes the place of a {}. It is cheap to compile: there are 800 messages.
+struct MessageValue {
+  enum class Kind : std::uint8_t { message, character, number, size, name };
+
+  Kind kind;
+  std::uint64_t number = 0;
+  const Message* message = nullptr;
+  std::string_view name{};
+};
+
 template <class Value>
-Message message_value(const Value& value) {
+MessageValue message_value(const Value& value) {
+  using Kind = MessageValue::Kind;
   if constexpr (std::same_as<Value, Message>) {
-    return value;
-  } else if constexpr (std::same_as<Value, char>) {
-    return Message::verbatim(std::string(1, value));
+    return {.kind = Kind::message, .message = &value};
   } else if constexpr (std::integral<Value>) {
-    return Message::verbatim(std::to_string(value));
+    return {.kind = std::same_as<Value, char>     ? Kind::character
+                    : std::signed_integral<Value> ? Kind::number
+                                                  : Kind::size,
+            .number = static_cast<std::uint64_t>(value)};
   } else {  // "num_heads" is a name here, not a form
-    return Message::verbatim(std::string(std::string_view(value)));
+    return {.kind = Kind::name, .name = value};
   }
 }
+
+Message message_of(std::string_view form, std::span<const MessageValue> values);
 
 }  // namespace detail
 
 // Values are numbers, names, and messages, which are translated, too.
 template <class... Values>
 Message message(std::string_view form, const Values&... values) {
-  return Message(std::string(form), {detail::message_value(values)...});
+  const std::array<detail::MessageValue, sizeof...(Values)> all = {
+      detail::message_value(values)...};
+  return detail::message_of(form, all);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

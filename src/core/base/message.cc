@@ -87,6 +87,23 @@ std::optional<Message> unpack(std::string_view& bytes, int deepest) {
                   : Message::verbatim(*std::move(text));
 }
 
+Message message_from(const detail::MessageValue& value) {
+  using Kind = detail::MessageValue::Kind;
+  switch (value.kind) {
+    case Kind::message:
+      return *value.message;
+    case Kind::character:
+      return Message::verbatim(std::string(1, static_cast<char>(value.number)));
+    case Kind::number:
+      return Message::verbatim(
+          std::to_string(static_cast<std::int64_t>(value.number)));
+    case Kind::size:
+      return Message::verbatim(std::to_string(value.number));
+    default:
+      return Message::verbatim(std::string(value.name));
+  }
+}
+
 }  // namespace
 
 Message Message::verbatim(std::string text) {
@@ -99,6 +116,16 @@ Message::Message(std::string form, std::vector<Message> values)
     : text_(filled(form, values)),
       form_(std::move(form)),
       values_(std::move(values)) {}
+
+Message detail::message_of(std::string_view form,
+                           std::span<const MessageValue> values) {
+  std::vector<Message> messages;
+  messages.reserve(values.size());
+  for (const MessageValue& value : values) {
+    messages.push_back(message_from(value));
+  }
+  return {std::string(form), std::move(messages)};
+}
 
 std::ostream& operator<<(std::ostream& out, const Message& message) {
   return out << message.text();
