@@ -12,12 +12,6 @@
 namespace headwise::python {
 namespace {
 
-constexpr EnumWord<Statistic> kStatisticWords[] = {
-    {"entropy", Statistic::entropy},   {"distance", Statistic::distance},
-    {"largest", Statistic::largest},   {"first", Statistic::first},
-    {"previous", Statistic::previous}, {"self", Statistic::self},
-    {"next", Statistic::next},         {"separator", Statistic::separator}};
-
 // Arrays, or None for what was not asked for.
 struct StatisticsObject {
   nb::object rows, top_keys, top_weights, columns, map_mean, map_largest;
@@ -45,8 +39,12 @@ nb::object of_statistic(const nb::object& all, nb::handle statistic) {
                 "the statistics of the rows were not asked for",
                 "statistics={\"rows\": True}");
   }
+  EnumWord<Statistic> words[kStatistics];
+  for (std::size_t n = 0; n < kStatistics; ++n) {
+    words[n] = {kStatisticNames[n], static_cast<Statistic>(n)};
+  }
   const Statistic wanted =
-      one_of(statistic, {"AttentionStatistics", "statistic"}, kStatisticWords);
+      one_of(statistic, {"AttentionStatistics", "statistic"}, words);
   return all[nb::make_tuple(nb::ellipsis(), index_of(wanted))];
 }
 

@@ -421,9 +421,8 @@ void add_output_options(const Arguments& output, ViewFlags& flags) {
         "weights"},
        {"--head", &flags.head, text("LAYER.HEAD"),
         "only this head, such as 0.3"},
-       {"--sort", &flags.sort, choice(statistic_names(), "NAME"),
-        "sort the heads of the picture by this statistic, largest first: "
-        "entropy, distance, largest, first, previous, self, next or separator",
+       {"--sort", &flags.sort, choice(statistic_names()),
+        "sort the heads of the picture by this statistic, largest first",
         advanced()},
        {"--title", &flags.title, text("TEXT"),
         "title of the page and the picture", advanced()}});

@@ -32,10 +32,16 @@ Status check_sort(const std::string& name, bool cross) {
   if (!cross || !k || !compares_positions(static_cast<Statistic>(*k))) {
     return ok();
   }
+  std::string others;
+  for (std::size_t n = 0; n < kStatistics; ++n) {
+    if (!compares_positions(static_cast<Statistic>(n))) {
+      others += (others.empty() ? "" : ", ") + std::string(kStatisticNames[n]);
+    }
+  }
   return bad_option("--sort", name,
-                    "entropy, largest, first or separator for "
-                    "cross-attention, where queries and keys have no positions "
-                    "in common");
+                    message("one of {} for cross-attention, where queries and "
+                            "keys have no positions in common",
+                            others));
 }
 
 }  // namespace headwise::cli

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/one_key.h"
 #include "base/check.h"
 #include "base/logarithm.h"
 #include "base/out_of_memory.h"
@@ -123,11 +124,10 @@ class HeadOfWeights {
       of(Statistic::entropy) = of(Statistic::distance) =
           std::numeric_limits<double>::quiet_NaN();
     } else {
-      of(Statistic::first) =
-          share(i, static_cast<std::int64_t>(spec_.mask.first_key(b_)));
-      of(Statistic::previous) = share(i, position - 1);
-      of(Statistic::self) = share(i, position);
-      of(Statistic::next) = share(i, position + 1);
+      const auto keys = one_keys(spec_.mask, b_, position);
+      for (std::size_t k = 0; k < kOneKeys; ++k) {
+        row[index_of(Statistic::first) + k] = share(i, keys[k]);
+      }
     }
     for (std::size_t k = 0; k < kStatistics; ++k) {
       to_.rows(b_, h_, i, k) = static_cast<float>(row[k]);

@@ -123,27 +123,24 @@ void TileStatistics::take_one_keys(std::size_t first_key, std::size_t keys,
                                    const float* p, const kernels::Fold& fold) {
   const auto begin = static_cast<std::int64_t>(first_key);
   const auto end = static_cast<std::int64_t>(first_key + keys);
-  const auto take = [&](const OneKey& one, std::size_t n, std::int64_t key) {
-    if (key >= begin && key < end) {
-      one.p[n] = p[static_cast<std::size_t>(key - begin) * lanes_ + n];
-      one.max[n] = fold.block_max[n];
-    }
-  };
-  const auto first = static_cast<std::int64_t>(spec_.mask.first_key(b_));
-  if (first >= begin && first < end) {
-    for (std::size_t n = 0; n < count_; ++n) {
-      take(one_key_[0], n, first);
-    }
-  }
   const std::int64_t position =
       spec_.statistics.query_start(b_) + static_cast<std::int64_t>(first_);
-  if (position + static_cast<std::int64_t>(count_) < begin ||
-      position - 1 >= end) {
-    return;
-  }
-  for (std::size_t n = 0; n < count_; ++n) {
-    for (std::size_t one = 1; one < one_key_.size(); ++one) {
-      take(one_key_[one], n, position + static_cast<std::int64_t>(n + one) - 2);
+  // They move with the position or stay: those of a tile are between these.
+  const auto from = one_keys(spec_.mask, b_, position);
+  const auto to = one_keys(spec_.mask, b_,
+                           position + static_cast<std::int64_t>(count_) - 1);
+  for (std::size_t one = 0; one < kOneKeys; ++one) {
+    if (to[one] < begin || from[one] >= end) {
+      continue;
+    }
+    const std::int64_t step = from[one] == to[one] ? 0 : 1;
+    for (std::size_t n = 0; n < count_; ++n) {
+      const std::int64_t key = from[one] + step * static_cast<std::int64_t>(n);
+      if (key >= begin && key < end) {
+        one_key_[one].p[n] =
+            p[static_cast<std::size_t>(key - begin) * lanes_ + n];
+        one_key_[one].max[n] = fold.block_max[n];
+      }
     }
   }
 }
@@ -249,7 +246,7 @@ void TileStatistics::finish_top_keys(std::size_t h, std::size_t row,
 void TileStatistics::finish_rows(std::size_t h, std::size_t row,
                                  const kernels::RowState& state,
                                  TensorView<float, 4> to) const {
-  alignas(64) float one_key[4][kMaxQueryLanes];
+  alignas(64) float one_key[kOneKeys][kMaxQueryLanes];
   alignas(64) float largest[kMaxQueryLanes];
   std::fill_n(largest, lanes_, 1.0f);
   loops_.weights(lanes_, largest, keys_.max, state, largest);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "attention/one_key.h"
 #include "headwise/attention/spec.h"
 #include "kernels/statistics_tile.h"
 #include "run/arena.h"
@@ -94,8 +95,7 @@ class TileStatistics {
   kernels::RowSums sums_;
   kernels::RowSums block_;
   kernels::TopKeys top_;
-  // first, previous, self, next
-  std::array<OneKey, 4> one_key_;
+  std::array<OneKey, kOneKeys> one_key_;
   // (map_size(Lkv), lanes) each: sums, largest, and the maximum both refer to.
   float* cell_sum_;
   float* cell_largest_;
