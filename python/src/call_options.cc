@@ -168,81 +168,121 @@ constexpr OptionField kOfAttention[] = {
        const MaskObject mask = mask_argument(value, o.named("mask"), o.graph());
        o.attention.mask = mask.mask();
        o.memory().share(mask.memory());
-     }},
+     },
+     "Mask | Array",
+     "who may attend to whom: causal() & key_lengths(n), or an array\n"
+     "of bool, (B, H, Lq, Lkv) or (Lq, Lkv); True = may attend"},
     {"scale",
      [](CallOptions& o, nb::handle value) {
        o.attention.scale = number(value, o.named("scale"));
-     }},
+     },
+     "float", "factor on q.k; default 1/sqrt(D)"},
     {"softcap",
      [](CallOptions& o, nb::handle value) {
        o.attention.softcap = number(value, o.named("softcap"));
-     }},
-    {"bias", [](CallOptions& o, nb::handle value) { o.set_bias(value); }},
+     },
+     "float", "scores become softcap * tanh(scores / softcap)"},
+    {"bias", [](CallOptions& o, nb::handle value) { o.set_bias(value); },
+     "Bias | Array",
+     "float32, added to the scores; -inf masks. (B, H, Lq, Lkv) or\n"
+     "(Lq, Lkv), or dense(array, axes)"},
     {"t5_bias",
      [](CallOptions& o, nb::handle value) {
        o.read_fields(value, "t5_bias", kT5Bias);
-     }},
+     },
+     "T5Bias",
+     "{\"table\": (buckets, Hq), \"max_distance\": 128,\n"
+     "\"bidirectional\": False}; float32"},
     {"alibi",
      [](CallOptions& o, nb::handle value) {
        o.attention.alibi = o.floats<1>(value, "alibi", "(Hq)");
-     }},
+     },
+     "Array", "(Hq), float32: slopes, as from alibi_slopes(Hq)"},
     {"sinks",
      [](CallOptions& o, nb::handle value) {
        o.attention.sinks = o.floats<1>(value, "sinks", "(Hq)");
-     }},
-    {"query_start", &set_query_start},
+     },
+     "Array", "(Hq), float32: one more score per head, without a value"},
+    {"query_start", &set_query_start, "int | Integers | str",
+     "position of query 0 among the keys: a number, (B), or\n"
+     "\"bottom_right\"; default 0"},
     {"offsets",
      [](CallOptions& o, nb::handle value) {
        o.attention.offsets =
            offsets_argument(value, o.operation_name(), o.memory());
-     }},
+     },
+     "Integers | tuple[Integers, Integers]",
+     "(B + 1) of a ragged batch, or a tuple for queries and keys"},
     {"empty_rows",
      [](CallOptions& o, nb::handle value) {
        o.attention.empty_rows =
            one_of(value, o.named("empty_rows"), kEmptyRows);
-     }},
+     },
+     "str",
+     "what rows without a key give: \"zero\" (default), \"uniform\",\n"
+     "\"nan\""},
     {"dropout",
      [](CallOptions& o, nb::handle value) {
        o.read_fields(value, "dropout", kDropout);
-     }},
+     },
+     "Dropout",
+     "{\"p\": 0.1, \"training\": True, \"seed\": 7, \"step\": 0, \"layer\": "
+     "0,\n"
+     "\"sequence_ids\": (B), \"keep_mask\": (B, Hq, Lq, Lkv),\n"
+     "\"first_key\": that of a part of the keys}"},
     {"attn_weights",
      [](CallOptions& o, nb::handle value) {
        o.attention.attn_weights =
            one_of(value, o.named("attn_weights"), kAttnWeights);
-     }},
+     },
+     "str", "\"per_head\", \"mean\" or \"after_dropout\": also return them"},
     {"scores",
      [](CallOptions& o, nb::handle value) {
        o.attention.scores = one_of(value, o.named("scores"), kScores);
-     }},
+     },
+     "str", "\"raw\", \"softcap\", \"bias\" or \"softmax\": also return them"},
     {"arithmetic",
      [](CallOptions& o, nb::handle value) {
        o.attention.arithmetic =
            one_of(value, o.named("arithmetic"), kArithmetics);
-     }},
+     },
+     "str",
+     "\"bf16\": multiply numbers rounded to bfloat16, add them up in\n"
+     "float32; default \"exact\""},
     {"executor",
      [](CallOptions& o, nb::handle value) {
        o.attention.executor = &executor_argument(value, o.named("executor"));
-     }},
+     },
+     "Executor", "Executor.with_threads(n)"},
 };
 
 constexpr OptionField kOfOperation[] = {
     {"score_weight",
      [](CallOptions& o, nb::handle value) {
        o.operation.score_weight = o.floats<2>(value, "score_weight", "(Hq, D)");
-     }},
-    {"kv_groups", &set_kv_groups},
+     },
+     "Array", "(Hq, D), float32: additive scores"},
+    {"kv_groups", &set_kv_groups, "Integers",
+     "(Hkv): number of query heads that read each key head"},
     {"statistics",
      [](CallOptions& o, nb::handle value) {
        o.read_fields(value, "statistics", kStatistics);
-     }},
+     },
+     "StatisticsOptions",
+     "{\"rows\": True, \"top_keys\": 4, \"columns\": True, \"map\": True,\n"
+     "\"separators\": (B, Lkv), \"query_lengths\": (B)}"},
     {"added_keys",
      [](CallOptions& o, nb::handle value) {
        o.read_fields(value, "added_keys", kAddedKeys);
-     }},
+     },
+     "AddedKeys",
+     "{\"bias_k\": (Hkv, D), \"bias_v\": (Hkv, Dv), \"zero_attn\": True}"},
     {"key_part",
      [](CallOptions& o, nb::handle value) {
        o.operation.key_part = one_of(value, o.named("key_part"), kKeyParts);
-     }},
+     },
+     "str",
+     "\"first\", \"middle\" or \"last\": the call has a part of the keys"},
 };
 
 constexpr OptionField kOfDevice[] = {
@@ -254,16 +294,22 @@ constexpr OptionField kOfDevice[] = {
 };
 
 constexpr OptionField kOfOutputs[] = {
-    {"lse", [](CallOptions& o,
-               nb::handle value) { o.lse = boolean(value, o.named("lse")); }},
+    {"lse",
+     [](CallOptions& o, nb::handle value) {
+       o.lse = boolean(value, o.named("lse"));
+     },
+     "bool", "True: also return the log-sum-exp of each row"},
     {"softmax_rows",
      [](CallOptions& o, nb::handle value) {
        o.softmax_rows = boolean(value, o.named("softmax_rows"));
-     }},
-    {"out",
-     [](CallOptions& o, nb::handle value) { o.out = nb::borrow(value); }},
+     },
+     "bool", "True: also return what the backward pass needs"},
+    {"out", [](CallOptions& o, nb::handle value) { o.out = nb::borrow(value); },
+     "Array", "an array for the output"},
     {"state",
-     [](CallOptions& o, nb::handle value) { o.state = nb::borrow(value); }},
+     [](CallOptions& o, nb::handle value) { o.state = nb::borrow(value); },
+     "tuple[Array, Array]",
+     "(softmax_rows, context) of such parts; \"first\" makes one"},
 };
 
 const OptionField* find(std::string_view name,
@@ -322,6 +368,37 @@ Offsets offsets_argument(nb::handle value, std::string_view operation,
             integers<1>(value[1], {operation, "offsets.key"}, kAxes, memory)};
   }
   return Offsets(integers<1>(value, {operation, "offsets"}, kAxes, memory));
+}
+
+std::string parameters_of(std::span<const OptionFields> tables) {
+  std::string all;
+  for (const OptionFields& table : tables) {
+    for (const OptionField& field : table) {
+      all += (all.empty() ? "" : ", ") + std::string(field.name) + ": " +
+             std::string(field.type) + " | None = None";
+    }
+  }
+  return all;
+}
+
+std::string list_of(std::span<const OptionFields> tables) {
+  constexpr std::size_t kWidth = 14;
+  std::string all;
+  for (const OptionFields& table : tables) {
+    for (const OptionField& field : table) {
+      std::string name(field.name);
+      name.resize(kWidth, ' ');
+      all += "    " + name;
+      for (const char character : field.about) {
+        all += character;
+        if (character == '\n') {
+          all.append(4 + kWidth, ' ');
+        }
+      }
+      all += '\n';
+    }
+  }
+  return all;
 }
 
 void CallOptions::read(nb::handle keywords,

@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "argument_memory.h"
@@ -29,6 +30,9 @@ class CallOptions;
 struct OptionField {
   std::string_view name;
   void (*set)(CallOptions& options, nb::handle value);
+  // Of a keyword argument: its type besides None, and what it does.
+  std::string_view type{};
+  std::string_view about{};
 };
 using OptionFields = std::span<const OptionField>;
 
@@ -39,6 +43,11 @@ extern const OptionFields kOperationOptions;
 extern const OptionFields kDeviceOptions;
 // Which of AttentionOutputs a call returns in addition to the output.
 extern const OptionFields kOutputOptions;
+
+// The keyword arguments of these tables, in a signature and as a list in a
+// documentation.
+std::string parameters_of(std::span<const OptionFields> tables);
+std::string list_of(std::span<const OptionFields> tables);
 
 // Offsets (B + 1) of a ragged batch, or a tuple of those of queries and of
 // keys. Copied into `memory`. Errors: those of integers().
