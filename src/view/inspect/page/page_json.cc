@@ -8,6 +8,7 @@
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/version.h"
+#include "inspect/page/score_terms.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -51,18 +52,6 @@ Json row_statistics_json(bool all) {
   return json;
 }
 
-// The offsets at which another bucket begins.
-Json t5_steps_json(const BoundT5Bias& bias) {
-  if (!bias.given()) {
-    return nullptr;
-  }
-  Json steps = Json::array();
-  for (const BoundT5Bias::Piece& piece : bias.pieces().subspan(1)) {
-    steps.push_back(piece.first);
-  }
-  return steps;
-}
-
 Json number_json(double number) {
   return std::isnan(number) ? Json() : Json(number);
 }
@@ -75,17 +64,6 @@ Json interval_json(const ViewedInterval& interval) {
 Json head_json(const HeadId& head) { return {head.layer, head.head}; }
 
 }  // namespace
-
-Json t5_json(const BoundT5Bias& bias, std::size_t h) {
-  if (!bias.given()) {
-    return nullptr;
-  }
-  Json values = Json::array();
-  for (const BoundT5Bias::Piece& piece : bias.pieces()) {
-    values.push_back(bias.table()(piece.bucket, h));
-  }
-  return values;
-}
 
 Json page_json(const ViewPageSettings& settings) {
   return {{"format", "headwise.view"},
@@ -109,12 +87,10 @@ Json sizes_json(const ShownLayer& layer) {
                {"num_keys", layer.keys()},
                {"head_dim", layer.head_dim()},
                {"query_start", layer.spec().mask.query_start(layer.sequence())},
-               {"scale", layer.spec().scale},
-               {"softcap", layer.spec().softcap},
-               {"t5_steps", t5_steps_json(layer.spec().t5_bias)},
                {"row_statistics", row_statistics_json(layer.all_numbers())},
                {"first_key", layer.spec().mask.first_key(layer.sequence())},
                {"separators", layer.separators()}};
+  add_shared_terms(layer.spec(), json);
   if (const std::size_t B = layer.spec().shape.B; B > 1) {
     json["batch"] = {{"sequence", layer.sequence()}, {"sequences", B}};
   }

@@ -25,8 +25,6 @@ Json sizes_json(const ViewPageSettings& settings);
 Json step_json(const TracedStep& step, const ViewedLayer& given,
                const AttentionSpec& spec);
 Json pooled_json(const EncodedHead& head);
-// What T5's bias adds to the scores of head h; null without one.
-Json t5_json(const BoundT5Bias& bias, std::size_t h);
 // A pruned head has only a number.
 Json pruned_json(std::size_t number);
 // What differs between two models.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/base/half.h"
+#include "inspect/page/score_terms.h"
 #include "inspect/page/view_block.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -64,20 +65,9 @@ double shown_score(const ViewedHead& head, const Halves& halves, std::size_t i,
   const double dot = std::inner_product(
       query.begin(), query.end(), halves.key.row(j).begin(), 0.0, std::plus<>(),
       [](double a, double b) { return a * b; });
-  double score = head.scale * dot;
-  if (head.softcap) {
-    score = *head.softcap * std::tanh(score / *head.softcap);
-  }
-  const std::int64_t offset = static_cast<std::int64_t>(j) -
-                              (static_cast<std::int64_t>(i) + head.query_start);
-  if (head.t5_bias != nullptr) {
-    score += static_cast<double>((*head.t5_bias)(head.h, offset));
-  }
-  if (head.slope) {
-    score -= static_cast<double>(*head.slope) *
-             static_cast<double>(std::abs(offset));
-  }
-  return score;
+  return page_score(head.spec, head.h, dot,
+                    static_cast<std::int64_t>(j) -
+                        (static_cast<std::int64_t>(i) + head.query_start));
 }
 
 // The error of the keys in top_keys.
@@ -118,8 +108,8 @@ double tile_error(const ViewedHead& head) {
     if (rest > 0) {
       const Norms query = norms_of(head.query, halves.query, i);
       const double score =
-          std::abs(head.scale) * (query.lost * (keys.whole + keys.lost) +
-                                  query.whole * keys.lost) +
+          std::abs(head.spec.scale) * (query.lost * (keys.whole + keys.lost) +
+                                       query.whole * keys.lost) +
           kRounding * (1 + std::abs(static_cast<double>(head.lse(i))));
       error = std::max(error, rest * std::expm1(score));
     }

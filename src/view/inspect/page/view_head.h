@@ -48,11 +48,8 @@ struct ViewedHead {
   std::optional<HeadGradient> gradient{};
   std::optional<double> integrated{};
   std::optional<double> integrated_by_layer{};
-  std::size_t h = 0;                     // its number in the tensors
-  const BoundT5Bias* t5_bias = nullptr;  // null: none
-  std::optional<float> slope{};          // of ALiBi
-  double scale = 1;
-  std::optional<double> softcap{};
+  const AttentionSpec& spec;
+  std::size_t h;  // its number in the tensors
   std::int64_t query_start = 0;
   bool elements = true;       // the page holds query and key
   bool all_numbers = false;   // the page cannot compute them

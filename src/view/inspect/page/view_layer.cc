@@ -413,8 +413,8 @@ ViewedHead ShownLayer::head(std::size_t h) const {
       .map_mean = rows_of<float>(statistics_.map_mean, sequence_, h, 0, cells),
       .columns =
           row_of(statistics_.columns, place.batch, h, place.first_key, keys()),
-      .scale = spec_.scale,
-      .softcap = spec_.softcap,
+      .spec = spec_,
+      .h = h,
       .query_start = spec_.mask.query_start(sequence_),
       .elements = elements_,
       .all_numbers = all_numbers(),
@@ -464,13 +464,6 @@ ViewedHead ShownLayer::head(std::size_t h) const {
   }
   if (has_integrated_by_layer()) {
     head.integrated_by_layer = integrated_by_layer_[h];
-  }
-  head.h = h;
-  if (spec_.t5_bias.given()) {
-    head.t5_bias = &spec_.t5_bias;
-  }
-  if (spec_.alibi.given()) {
-    head.slope = spec_.alibi.slope(h);
   }
   return head;
 }

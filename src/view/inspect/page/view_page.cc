@@ -11,6 +11,7 @@
 #include "inspect/page/layer_parts.h"
 #include "inspect/page/page_documents.h"
 #include "inspect/page/page_json.h"
+#include "inspect/page/score_terms.h"
 #include "inspect/page/through_layers.h"
 #include "inspect/page/view_block.h"
 #include "inspect/page/view_html.h"
@@ -228,11 +229,6 @@ struct ViewPage::Parts {
                  {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
                  {"pruned", false},
                  {"mask", place.mask},
-                 {"t5", t5_json(spec.t5_bias, place.h)},
-                 {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
-                                              : Json(nullptr)},
-                 {"sink", spec.sinks.has(place.h) ? Json(spec.sinks.of(place.h))
-                                                  : Json(nullptr)},
                  {"error", head.error},
                  {"pooled", pooled_json(head)},
                  {"empty_rows", head.pooled.empty_rows},
@@ -251,6 +247,7 @@ struct ViewPage::Parts {
                  {"lse", add_optional(std::move(head.lse))},
                  {"lse_error", head.lse_error},
                  {"norms", add_optional(std::move(head.norms))}};
+    add_head_terms(spec, place.h, json);
     if (head.norm_small) {
       json["norm_small"] = add_block(*std::move(head.norm_small));
     }

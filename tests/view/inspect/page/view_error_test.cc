@@ -31,8 +31,8 @@ double largest_error(const ViewedHead& head) {
                  static_cast<double>(head.key(j, d));
         half += as_half(head.query(i, d)) * as_half(head.key(j, d));
       }
-      scores.push_back(head.scale * exact);
-      shown.push_back(head.scale * half);
+      scores.push_back(head.spec.scale * exact);
+      shown.push_back(head.spec.scale * half);
     }
     double sum = 0;
     for (const double score : scores) {
@@ -103,10 +103,10 @@ TEST(RoundingErrorTest, IsThatOfRowsOfRoundedScores) {
     std::array<double, 2> sums{};
     for (std::size_t j = 0; j < 30; ++j) {
       for (std::size_t d = 0; d < 8; ++d) {
-        exact[j] += head.scale * static_cast<double>(query(0, i, 0, d)) *
+        exact[j] += head.spec.scale * static_cast<double>(query(0, i, 0, d)) *
                     static_cast<double>(key(0, j, 0, d));
-        half[j] +=
-            head.scale * as_half(query(0, i, 0, d)) * as_half(key(0, j, 0, d));
+        half[j] += head.spec.scale * as_half(query(0, i, 0, d)) *
+                   as_half(key(0, j, 0, d));
       }
       sums[0] += std::exp(exact[j]);
       sums[1] += std::exp(half[j]);

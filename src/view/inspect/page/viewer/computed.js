@@ -73,6 +73,28 @@
     };
   }
 
+  // The same for one pair, from q.k to the score: each step as [name, score, how].
+  function scoreSteps(head, dot, offset) {
+    const {t, numbers: {text: n}} = headwise;
+    const {scale, softcap, t5, t5Steps, alibi} = options(head);
+    const steps = [[t('dot product'), dot, '\u03a3 q \u00d7 k'],
+      [t('scaled'), scale * dot, '\u00d7 ' + n(scale)]];
+    const add = (name, step, how) => steps.push([name, step(steps.at(-1)[1]), how]);
+    if (softcap) {
+      add(t('softcap'), s => softcap * Math.tanh(s / softcap),
+          `${n(softcap)} tanh(s / ${n(softcap)})`);
+    }
+    if (t5) {
+      const bias = t5[t5Steps.filter(step => step <= offset).length];
+      add(t('T5 bias'), s => s + bias, `+ ${n(bias)} (${t('elements.offset', offset)})`);
+    }
+    if (alibi) {
+      add(t('ALiBi'), s => s - alibi * Math.abs(offset),
+          `\u2212 ${n(alibi)} \u00d7 ${Math.abs(offset)}`);
+    }
+    return steps;
+  }
+
   async function here(head, area, withErrors) {
     const {blocks, half} = headwise;
     const {page} = head;
@@ -95,5 +117,5 @@
         headwise.tiles.compute(head, whole, {urgent, withErrors});
   }
 
-  headwise.computed = {weightsOf, options, area};
+  headwise.computed = {weightsOf, options, scoreSteps, area};
 }

@@ -1,5 +1,5 @@
-// The pinned pair, component by component: q, k, q*k, then how scale, softcap, T5's bias,
-// ALiBi and mask turn the score into an attention weight.
+// The pinned pair, component by component: q, k, q*k, then how scale, softcap, biases and
+// mask turn the score into an attention weight.
 {
   const {make, makeSvg} = headwise.dom;
   const HEIGHT = 46;
@@ -17,18 +17,13 @@
     const k = half.widen(new Uint16Array(keys, 2 * dim * pair.key, dim));
     const products = Array.from(q, (value, d) => value * k[d]);
     const dot = products.reduce((sum, value) => sum + value, 0);
-    const scaled = page.scale * dot;
-    const capped = page.softcap ? page.softcap * Math.tanh(scaled / page.softcap) : scaled;
-    const offset = pair.key - pair.query - page.query_start;
-    const biased = capped +
-        (head.t5 ? head.t5[page.t5_steps.filter(step => step <= offset).length] : 0);
-    const distance = Math.abs(offset);
-    const score = biased - (head.alibi ? head.alibi * distance : 0);
+    const scores = headwise.computed.scoreSteps(
+        head, dot, pair.key - pair.query - page.query_start);
     const may = mask.visible(pair.query, pair.key);
     const rowLse = lse[pair.query];
     const {values: [weight], errors: [error]} = await headwise.exact.raw(
         head, [pair.query], [pair.key]);
-    return {q, k, products, dot, scaled, capped, offset, biased, distance, score, may, lse: rowLse, error,
+    return {q, k, products, scores, score: scores.at(-1)[1], may, lse: rowLse, error,
             weight: may && rowLse > -Infinity ? weight : 0};
   }
 
@@ -61,23 +56,9 @@
 
   // From the score to the weight: [name, value, how].
   function steps(head, found) {
-    const {t, page, numbers} = headwise;
+    const {t, numbers} = headwise;
     const n = numbers.text;
-    const list = [
-      [t('dot product'), n(found.dot), '\u03a3 q \u00d7 k'],
-      [t('scaled'), n(found.scaled), '\u00d7 ' + n(page.scale)]];
-    if (page.softcap) {
-      list.push([t('softcap'), n(found.capped),
-        `${n(page.softcap)} tanh(s / ${n(page.softcap)})`]);
-    }
-    if (head.t5) {
-      list.push([t('T5 bias'), n(found.biased),
-        `+ ${n(found.biased - found.capped)} (${t('elements.offset', found.offset)})`]);
-    }
-    if (head.alibi) {
-      list.push([t('ALiBi'), n(found.score),
-        `\u2212 ${n(head.alibi)} \u00d7 ${found.distance}`]);
-    }
+    const list = found.scores.map(([name, score, how]) => [name, n(score), how]);
     list.push([t('mask'), found.may ? t('may attend') : t('masked'),
       headwise.mask.nameOf(head)]);
     list.push([t('attention weight'),

@@ -23,9 +23,11 @@ class Numbers(PageCase):
         self.check_matrix(page, cases["small"], 1, 0)
         found = page.evaluate(
             "() => headwise.elements.compute(headwise.state.head(), headwise.pick.pin())"
-            ".then(f => ({biased: f.biased, capped: f.capped, offset: f.offset}))")
-        self.assertEqual(found["offset"], -7)  # beyond the largest distance
-        self.assertAlmostEqual(found["biased"] - found["capped"], 3, places=10)
+            ".then(f => f.scores)")
+        (_, capped, _), (name, biased, how) = found[-2:]
+        self.assertEqual(name, "T5 bias")
+        self.assertIn("-7", how.replace("\u2212", "-"))  # beyond the largest distance
+        self.assertAlmostEqual(biased - capped, 3, places=10)
         self.assertIn("T5", page.inner_text("#elements"))
 
     def test_csv_of_a_head_with_a_sink_is_its_attention_weights(self):
@@ -323,7 +325,7 @@ class Numbers(PageCase):
         page = self.open("small", "#view=head&layer=1&head=3&query=6&key=2")
         found = page.evaluate(
             "() => headwise.elements.compute(headwise.state.head(), headwise.pick.pin())"
-            ".then(f => ({products: [...f.products], dot: f.dot, score: f.score, "
+            ".then(f => ({products: [...f.products], score: f.score, "
             "weight: f.weight}))")
         one = case.heads[1, 3]
         q, k = one["query"][6].astype(np.float16), one["key"][2].astype(np.float16)
