@@ -24,9 +24,8 @@ struct ForwardOf {
 
 template <class T>
 Result<std::vector<NamedGradient>> operation_gradients(
-    const RunFlags& flags, const ForwardOf<T>& forward, bool batched,
-    const AttentionOptions& options, const OperationOptions& operation_options,
-    const Rotation& rotation) {
+    const RunFlags& flags, const ForwardOf<T>& forward, const ReadyCall& ready,
+    bool batched) {
   const auto& shape = forward.output.extents();
   HEADWISE_ASSIGN(auto files,
                   read_upstream(flags, batched, {shape.begin(), shape.end()},
@@ -35,9 +34,9 @@ Result<std::vector<NamedGradient>> operation_gradients(
                   to_float<4>(files.d_output, "run", "--d-output"));
   HEADWISE_ASSIGN(const auto d_output, narrow<T>(std::move(wide_d_output)));
   HEADWISE_ASSIGN(auto gradients, OperationGradients<T>::create(
-                                      forward.in, options, operation_options));
+                                      forward.in, ready.spec, ready.bias));
   const bool heads_first = flags.heads_first();
-  HEADWISE_TRY(attention_backward(
+  CallTensors tensors(
       BackwardInputsOf<T>{as_extents(forward.in.query.view(), heads_first),
                           as_extents(forward.in.key.view(), heads_first),
                           as_extents(forward.in.value.view(), heads_first),
@@ -45,11 +44,13 @@ Result<std::vector<NamedGradient>> operation_gradients(
                           forward.softmax_rows,
                           as_extents(d_output.view(), heads_first),
                           files.d_attn_weights_view()},
-      gradients.views(heads_first), options, operation_options));
+      AttentionGradientsOf<T>{});
+  gradients.add_to(tensors, heads_first, true);
+  HEADWISE_TRY(attention_backward(tensors, ready.spec));
   HEADWISE_ASSIGN(auto wide, widen<T>(std::move(gradients.operands)));
   HEADWISE_TRY(
-      rotation.rotate_back({as_extents(wide.query.view(), heads_first),
-                            as_extents(wide.key.view(), heads_first)}));
+      ready.rotation.rotate_back({as_extents(wide.query.view(), heads_first),
+                                  as_extents(wide.key.view(), heads_first)}));
   std::vector<NamedGradient> by_name;
   by_name.push_back(named("d_query", std::move(wide.query), batched));
   by_name.push_back(named("d_key", std::move(wide.key), batched));
@@ -61,10 +62,8 @@ Result<std::vector<NamedGradient>> operation_gradients(
 // The operation on tensors in T; the result is float32 again.
 template <class T>
 Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
-                            bool batched, const AttentionOptions& options,
-                            const OperationOptions& operation_options,
-                            const AttentionSpec& spec,
-                            const Rotation& rotation) {
+                            const ReadyCall& ready, bool batched) {
+  const AttentionSpec& spec = ready.spec;
   HEADWISE_ASSIGN(auto in, narrow<T>(std::move(floats)));
   const bool heads_first = flags.heads_first();
   const auto q = as_extents(std::as_const(in.query).view(), heads_first);
@@ -88,20 +87,20 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
   HEADWISE_TRY(rows);
   HEADWISE_TRY(scores);
   HEADWISE_TRY(attention(
-      q, k, v,
-      AttentionOutputsOf<T>{.output = as_extents(output->view(), heads_first),
-                            .attn_weights = *attn_weights,
-                            .lse = *lse,
-                            .softmax_rows = *rows,
-                            .scores = *scores},
-      options, operation_options));
+      CallTensors(AttentionInputsOf<T>{q, k, v},
+                  AttentionOutputsOf<T>{
+                      .output = as_extents(output->view(), heads_first),
+                      .attn_weights = *attn_weights,
+                      .lse = *lse,
+                      .softmax_rows = *rows,
+                      .scores = *scores}),
+      spec));
   ForwardOf<T> forward{std::move(in), *std::move(output),
                        *std::move(attn_weights), *std::move(rows)};
   std::vector<NamedGradient> gradients;
   if (!flags.d_output.empty()) {
     HEADWISE_ASSIGN(gradients,
-                    operation_gradients<T>(flags, forward, batched, options,
-                                           operation_options, rotation));
+                    operation_gradients<T>(flags, forward, ready, batched));
   }
   HEADWISE_ASSIGN(auto wide_output, widen<T>(std::move(forward.output)));
   return RunResult{.output_by_heads = std::move(wide_output),
@@ -115,12 +114,9 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
 }  // namespace
 
 Result<RunResult> attend(const RunFlags& flags, Operands<float, 4> in,
-                         bool batched, const AttentionOptions& options,
-                         const OperationOptions& operation_options,
-                         const AttentionSpec& spec, const Rotation& rotation) {
+                         const ReadyCall& ready, bool batched) {
   return with_dtype(flags.dtype, [&](auto number) {
-    return attend_in<decltype(number)>(flags, std::move(in), batched, options,
-                                       operation_options, spec, rotation);
+    return attend_in<decltype(number)>(flags, std::move(in), ready, batched);
   });
 }
 

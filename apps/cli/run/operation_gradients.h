@@ -3,14 +3,16 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "headwise/attention/backward.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/base/tensor_arg.h"
 #include "operands.h"
 #include "run_gradients.h"
 
@@ -20,49 +22,56 @@ template <class T>
 struct OperationGradients {
   Operands<T, 4> operands;  // in the layout of the files
   BiasGradient bias;
-  // Without elements: the call does not have it.
-  Tensor<float, 2> t5_bias;
-  Tensor<float, 1> alibi;
-  Tensor<float, 2> score_weight;
-  Tensor<float, 1> sinks;
-  Tensor<float, 2> bias_k;  // of the added keys
-  Tensor<float, 2> bias_v;
+  std::vector<std::pair<CallTensor, NamedGradient>> of_others;
 
   // Zeros. Errors: out_of_memory.
-  static Result<OperationGradients> create(
-      const Operands<T, 4>& in, const AttentionOptions& options,
-      const OperationOptions& operation_options) {
+  static Result<OperationGradients> create(const Operands<T, 4>& in,
+                                           const AttentionSpec& spec,
+                                           const Bias& bias) {
     OperationGradients made;
-    const auto make = [](auto& gradient, const auto& of) -> Status {
-      HEADWISE_ASSIGN(
-          gradient,
-          std::remove_reference_t<decltype(gradient)>::create(of.extents()));
-      return ok();
+    const auto make = [](Tensor<T, 4>& gradient, const Tensor<T, 4>& of) {
+      auto zeros = Tensor<T, 4>::create(of.extents());
+      return zeros ? (gradient = *std::move(zeros), ok())
+                   : Status(zeros.error());
     };
     HEADWISE_TRY(make(made.operands.query, in.query));
     HEADWISE_TRY(make(made.operands.key, in.key));
     HEADWISE_TRY(make(made.operands.value, in.value));
-    HEADWISE_ASSIGN(made.bias, make_bias_gradient(options.bias));
-    HEADWISE_TRY(make(made.t5_bias, options.t5_bias.table));
-    HEADWISE_TRY(make(made.alibi, options.alibi));
-    HEADWISE_TRY(make(made.score_weight, operation_options.score_weight));
-    HEADWISE_TRY(make(made.sinks, options.sinks));
-    HEADWISE_TRY(make(made.bias_k, operation_options.added_keys.bias_k));
-    HEADWISE_TRY(make(made.bias_v, operation_options.added_keys.bias_v));
+    HEADWISE_ASSIGN(made.bias, make_bias_gradient(bias));
+    for (const CallTensor tensor : kOptionGradients) {
+      const TensorArg expected = expected_tensor(spec, tensor);
+      if (tensor == CallTensor::d_bias || expected.rank() == 0) {
+        continue;
+      }
+      std::size_t size = 1;
+      for (const std::size_t extent : expected.extents()) {
+        size *= extent;
+      }
+      HEADWISE_ASSIGN(auto elements, Tensor<float, 1>::create({size}));
+      made.of_others.emplace_back(
+          tensor,
+          NamedGradient{std::string(name_of(tensor)),
+                        {expected.extents().begin(), expected.extents().end()},
+                        std::move(elements)});
+    }
     return made;
   }
 
-  AttentionGradientsOf<T> views(bool heads_first) {
-    return {.query = as_extents(operands.query.view(), heads_first),
-            .key = as_extents(operands.key.view(), heads_first),
-            .value = as_extents(operands.value.view(), heads_first),
-            .bias = bias.by_scores,
-            .t5_bias = view_of_any(t5_bias),
-            .alibi = view_of_any(alibi),
-            .score_weight = view_of_any(score_weight),
-            .sinks = view_of_any(sinks),
-            .bias_k = view_of_any(bias_k),
-            .bias_v = view_of_any(bias_v)};
+  // The tensors that a backward call writes; those of options only if
+  // `with_options`.
+  void add_to(CallTensors& tensors, bool heads_first, bool with_options) {
+    using enum CallTensor;
+    tensors.set(d_query, as_extents(operands.query.view(), heads_first));
+    tensors.set(d_key, as_extents(operands.key.view(), heads_first));
+    tensors.set(d_value, as_extents(operands.value.view(), heads_first));
+    if (!with_options) {
+      return;
+    }
+    tensors.set(d_bias, this->bias.by_scores);
+    for (auto& [tensor, gradient] : of_others) {
+      tensors.set(tensor, TensorArg(gradient.elements.data(), DType::float32,
+                                    gradient.shape));
+    }
   }
 
   // Those of the options, by name.
@@ -71,23 +80,11 @@ struct OperationGradients {
       gradients.push_back(
           {"d_bias", std::move(bias.shape), std::move(bias.elements)});
     }
-    const auto add = [&](const char* name, auto& gradient) {
-      if (gradient.size() != 0) {
-        gradients.push_back(named(name, std::move(gradient), true));
+    for (auto& [tensor, gradient] : of_others) {
+      if (gradient.elements.size() != 0) {
+        gradients.push_back(std::move(gradient));
       }
-    };
-    add("d_t5_bias", t5_bias);
-    add("d_alibi", alibi);
-    add("d_sinks", sinks);
-    add("d_score_weight", score_weight);
-    add("d_bias_k", bias_k);
-    add("d_bias_v", bias_v);
-  }
-
- private:
-  template <std::size_t Rank>
-  static TensorView<float, Rank> view_of_any(Tensor<float, Rank>& tensor) {
-    return tensor.size() != 0 ? tensor.view() : TensorView<float, Rank>();
+    }
   }
 };
 

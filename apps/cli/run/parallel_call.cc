@@ -164,17 +164,13 @@ class TogetherCall {
       const AttentionShape& tensors, const Operands<T, 4>& own,
       const BackwardInputsOf<T>& inputs) const {
     HEADWISE_ASSIGN(auto found, OperationGradients<T>::create(
-                                    own, of_.options, of_.operation_options));
-    AttentionGradientsOf<T> views = found.views(false);
-    if (group_.rank() != 0) {
-      views = {.query = views.query, .key = views.key, .value = views.value};
-    }
-    HEADWISE_TRY(
-        of_all_ranks(division_.by_heads()
-                         ? heads_attention_backward(group_, heads_call(tensors),
-                                                    inputs, views)
-                         : context_attention_backward(
-                               group_, context_call(tensors), inputs, views)));
+                                    own, of_.spec, of_.options.bias));
+    CallTensors all(inputs, AttentionGradientsOf<T>{});
+    found.add_to(all, false, group_.rank() == 0);
+    HEADWISE_TRY(of_all_ranks(
+        division_.by_heads()
+            ? heads_attention_backward(group_, heads_call(tensors), all)
+            : context_attention_backward(group_, context_call(tensors), all)));
     Operands<T, 4>& of_own = found.operands;
     HEADWISE_ASSIGN(
         auto whole,

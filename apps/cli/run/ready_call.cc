@@ -99,8 +99,9 @@ Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
                                 as_extents(in.key.view(), heads_first)}));
   round_all(flags.dtype, in);  // what was rotated
   HEADWISE_ASSIGN(auto joined, past.joined(flags, std::move(in)));
-  return ReadyCall{std::move(joined), whole, spec, std::move(rotation),
-                   std::move(arrays.files)};
+  return ReadyCall{
+      std::move(joined),      whole, spec, options.bias, std::move(rotation),
+      std::move(arrays.files)};
 }
 
 }  // namespace headwise::cli

@@ -44,7 +44,8 @@ struct Rotation {
 struct ReadyCall {
   Operands<float, 4> in;  // empty with `files`
   AttentionShape whole;   // of the tensors, past keys included
-  AttentionSpec spec;
+  AttentionSpec spec;     // checked, once
+  Bias bias;              // with the axes that its file has
   Rotation rotation;
   std::optional<InputFiles> files;  // each rank reads its rows of them
 };

@@ -41,8 +41,7 @@ Result<RunResult> attend_alone(const RunFlags& flags, ReadyCall ready,
                                 operation_options, ready.spec.shape);
   }
   return with_present(flags, std::move(ready.in), [&](Operands<float, 4> in) {
-    return attend(flags, std::move(in), batched, options, operation_options,
-                  ready.spec, ready.rotation);
+    return attend(flags, std::move(in), ready, batched);
   });
 }
 

@@ -70,9 +70,12 @@ Result<PooledStatistics> statistics_of(
   HEADWISE_ASSIGN(const auto spec,
                   AttentionSpec::create(shape, options, operation_options));
   if (norms == nullptr) {
-    HEADWISE_ASSIGN(auto done,
-                    attention_statistics(layer.query, layer.key, value, outputs,
-                                         options, operation_options));
+    HEADWISE_ASSIGN(
+        auto done,
+        attention_statistics(
+            CallTensors(AttentionInputsOf<float>{layer.query, layer.key, value},
+                        outputs),
+            spec));
     leave_out_unknown(spec, done.pooled);
     return std::move(done.pooled);
   }

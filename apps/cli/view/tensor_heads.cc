@@ -71,17 +71,14 @@ Status TensorHeads::read_statistics(const ViewedFlags& flags, bool batched) {
                      separators_);
 }
 
-Result<AttentionSpec> TensorHeads::spec() const {
+Result<AttentionShape> TensorHeads::check() {
   HEADWISE_ASSIGN(auto shape, attention_shape(query_extents(), key_extents(),
                                               without_features(key_extents())));
   OperationOptions asked = operation_options();
   asked.statistics.rows = true;  // there are no values
-  return AttentionSpec::create(shape, options(), asked, command_);
-}
-
-Result<AttentionShape> TensorHeads::shape() const {
-  HEADWISE_ASSIGN(const auto spec, this->spec());
-  AttentionShape sizes = spec.shape;
+  HEADWISE_ASSIGN(spec_,
+                  AttentionSpec::create(shape, options(), asked, command_));
+  AttentionShape sizes = spec_->shape;
   if (sizes.B == 0) {
     return Error{ErrorCode::shape_mismatch,
                  {.operation = command_,
@@ -94,7 +91,7 @@ Result<AttentionShape> TensorHeads::shape() const {
                         message("0 to {}", sizes.B - 1));
   }
   const SequencePlace place = sizes.sequence(sequence_);
-  sizes.Lq = spec.statistics.queries(sequence_);
+  sizes.Lq = spec_->statistics.queries(sequence_);
   sizes.Lkv = place.Lkv;
   return sizes;
 }
@@ -135,24 +132,15 @@ std::vector<TracedStep> TensorHeads::list(TensorView<const float, 4> query,
   constexpr std::array<std::string_view, 13> kOfLayer = {
       "query",   "key",     "value",   "q",       "k",      "v",     "q_split",
       "k_split", "v_split", "v_heads", "context", "merged", "output"};
-  const AttentionOptions given = options();
-  const auto checked = spec();
-  std::vector<TracedStep> steps =
-      list_steps({.from_tokens = false,
-                  .rotary = rotated,
-                  .softcap = given.softcap.has_value(),
-                  .bias = given.bias.given(),
-                  .t5_bias = given.t5_bias.table.data() != nullptr,
-                  .alibi = given.alibi.data() != nullptr,
-                  .sinks = given.sinks.data() != nullptr,
-                  .masks = checked ? checked->mask.parts()
-                                   : std::vector<BoundMask::Part>(),
-                  .B = query.extent(0),
-                  .Lq = query.extent(1),
-                  .Lkv = key.extent(1),
-                  .num_heads = query.extent(2),
-                  .head_dim = query.extent(3),
-                  .num_kv_heads = key.extent(2)});
+  std::vector<TracedStep> steps = list_steps({.from_tokens = false,
+                                              .rotary = rotated,
+                                              .spec = &*spec_,
+                                              .B = query.extent(0),
+                                              .Lq = query.extent(1),
+                                              .Lkv = key.extent(1),
+                                              .num_heads = query.extent(2),
+                                              .head_dim = query.extent(3),
+                                              .num_kv_heads = key.extent(2)});
   std::erase_if(steps, [&](const TracedStep& step) {
     return std::ranges::find(kOfLayer, step.name) != kOfLayer.end();
   });

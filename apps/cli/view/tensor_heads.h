@@ -39,8 +39,11 @@ class TensorHeads : public ViewedHeads {
   Status read_labels(const ViewedFlags& flags, const AttentionShape& shape,
                      bool related);
 
-  Result<AttentionSpec> spec() const;  // of the first layer
-  Result<AttentionShape> shape() const;
+  // Checks the options against the sizes of the first layer: those of the
+  // sequence that is shown.
+  Result<AttentionShape> check();
+  // Then: of the whole batch.
+  const AttentionSpec& spec() const { return *spec_; }
   // The steps between the heads and their attention weights, by their shapes.
   std::vector<TracedStep> list(TensorView<const float, 4> query,
                                TensorView<const float, 4> key,
@@ -49,6 +52,7 @@ class TensorHeads : public ViewedHeads {
  private:
   std::string command_;  // prefix of error messages
   std::size_t sequence_ = 0;
+  std::optional<AttentionSpec> spec_;
   std::optional<Tensor<bool, 2>> separators_;
   std::optional<Tensor<std::int64_t, 1>> query_lengths_;
 };

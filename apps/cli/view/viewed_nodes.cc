@@ -146,7 +146,7 @@ Status ViewedNodes::read(const ViewedFlags& flags) {
                                          memory_limit_of(flags.memory_limit)));
   HEADWISE_TRY(check_alike());
   HEADWISE_TRY(read_statistics(flags, /*batched=*/true));
-  const auto shape = this->shape();
+  const auto shape = check();
   if (!shape) {
     return about(0, shape.error());
   }

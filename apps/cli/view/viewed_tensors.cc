@@ -137,13 +137,12 @@ Status ViewedTensors::rotate(const ViewedFlags& flags) {
     return ok();
   }
   rotated_ = true;
-  HEADWISE_ASSIGN(const auto checked, spec());
   for (const std::size_t number : layers_) {
     HEADWISE_TRY(rotate_heads(
         *rotary,
         {query_.layer(number, heads_first_), key_.layer(number, heads_first_)},
-        checked.shape, options().query_start, inputs.positions(),
-        *checked.executor));
+        spec().shape, options().query_start, inputs.positions(),
+        *spec().executor));
   }
   return ok();
 }
@@ -191,7 +190,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
       {.returns_weights = true}));
   seen->operation_ = std::move(operation);
   HEADWISE_TRY(seen->read_statistics(flags, seen->key_.batched));
-  const auto shape = seen->shape();
+  const auto shape = seen->check();
   if (!shape) {
     return in_option_words(shape.error(), flags.operation);
   }

@@ -156,7 +156,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedWeights::read(
                   OperationInputs::read(flags.operation, seen->file_.batched,
                                         seen->query_extents()[2]));
   HEADWISE_TRY(seen->read_statistics(flags, seen->file_.batched));
-  const auto shape = seen->shape();
+  const auto shape = seen->check();
   if (!shape) {
     return in_option_words(shape.error(), flags.operation);
   }

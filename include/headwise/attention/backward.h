@@ -91,6 +91,9 @@ TensorView<T, 4> by_scores(TensorView<T, Rank> view,
 Status attention_backward(const CallTensors& tensors,
                           const AttentionOptions& options = {},
                           const OperationOptions& operation_options = {});
+// With options that were checked already, such as those of the forward pass.
+Status attention_backward(const CallTensors& tensors,
+                          const AttentionSpec& spec);
 
 // The same of tensors of each type, on the CPU or on a GPU
 // (attention/forward.h).

@@ -8,9 +8,11 @@
 //   Status s = plan.run(tensors, workspace);
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string_view>
 
 #include "headwise/attention/tensors.h"
 #include "headwise/base/tensor_arg.h"
@@ -73,6 +75,19 @@ static_assert(kCallTensors <= 64);
 constexpr std::size_t index_of(CallTensor tensor) {
   return static_cast<std::size_t>(tensor);
 }
+
+// Whether a backward call writes it.
+constexpr bool is_gradient(CallTensor tensor) {
+  return tensor >= CallTensor::d_query;
+}
+// The gradients of the options, which are float32.
+inline constexpr std::array kOptionGradients = {
+    CallTensor::d_bias,         CallTensor::d_t5_bias, CallTensor::d_alibi,
+    CallTensor::d_score_weight, CallTensor::d_sinks,   CallTensor::d_bias_k,
+    CallTensor::d_bias_v};
+
+// As errors call it: "query", "statistics.rows", "d_bias_k".
+std::string_view name_of(CallTensor tensor);
 
 class CallTensors {
  public:

@@ -52,6 +52,8 @@ namespace headwise::inline HEADWISE_ABI {
 Status attention(const CallTensors& tensors,
                  const AttentionOptions& options = {},
                  const OperationOptions& operation_options = {});
+// With options that were checked already, for this call or an equal one.
+Status attention(const CallTensors& tensors, const AttentionSpec& spec);
 
 // The same of tensors of each type; the first also writes the other outputs,
 // such as attention weights and log-sum-exp. OperationOptions::device says

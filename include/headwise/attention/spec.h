@@ -171,11 +171,10 @@ struct AttentionSpec {
 Result<AttentionShape> attention_shape(const Extents<4>& query,
                                        const Extents<4>& key,
                                        const Extents<4>& value);
-Result<AttentionShape> attention_shape(const CallTensors& tensors);
 
 // The element type and the extents that a tensor of a call must have, without
-// data; no axes: the options do not ask for it. `number`: the type of the
-// query.
+// data; no axes: the options do not ask for it, or it is the gradient of an
+// option that is not there. `number`: the type of the query.
 TensorArg expected_tensor(const AttentionSpec& spec, CallTensor tensor,
                           DType number = DType::float32);
 

@@ -96,6 +96,9 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
 Result<AttentionStatistics> attention_statistics(
     CallTensors tensors, const AttentionOptions& options,
     const OperationOptions& operation_options);
+// With options that were checked already.
+Result<AttentionStatistics> attention_statistics(CallTensors tensors,
+                                                 const AttentionSpec& spec);
 // The same of tensors of each type.
 #define HEADWISE_ATTENTION_STATISTICS(T)                                  \
   inline Result<AttentionStatistics> attention_statistics(                \

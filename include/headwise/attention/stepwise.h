@@ -9,6 +9,8 @@
 //   steps.attn_weights(0, 3, 7, 2);
 #pragma once
 
+#include <string_view>
+
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -29,6 +31,20 @@ struct AttentionSteps {
   Tensor<float, 4> dropped_weights;  // (B, Hq, Lq, Lkv); empty without dropout
   Tensor<float, 4> context;          // (B, Lq, Hq, Dv)
   Tensor<float, 3> lse;              // (B, Hq, Lq)
+};
+
+// The steps between the scores and the mask, in their order.
+using HasScoreStep = bool(const AttentionSpec&);
+struct ScoreStep {
+  std::string_view name;
+  HasScoreStep* given;
+};
+inline constexpr ScoreStep kScoreSteps[] = {
+    {"capped_scores",
+     [](const auto& spec) { return spec.softcap.has_value(); }},
+    {"biased_scores", [](const auto& spec) { return spec.bias.given(); }},
+    {"t5_scores", [](const auto& spec) { return spec.t5_bias.given(); }},
+    {"alibi_scores", [](const auto& spec) { return spec.alibi.given(); }},
 };
 
 // Shapes and errors are those of attention(); also unsupported for a part of

@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/attention/spec.h"
 #include "headwise/base/any_view.h"
 #include "headwise/base/dtype.h"
 #include "headwise/run/reports.h"
-#include "headwise/steps/mask.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/version.h"
 #include "headwise/words/language.h"
@@ -102,14 +102,9 @@ struct JobShape {
   bool rotary = false;
   bool bias_kv = false;  // added keys, as the next one
   bool zero_attn = false;
-  bool softcap = false;
-  bool bias = false;  // on the scores
-  bool t5_bias = false;
-  bool alibi = false;
-  bool sinks = false;
-  bool dropout = false;
   bool out_proj = true;
-  std::vector<BoundMask::Part> masks{};  // BoundMask::parts()
+  // What happens to the scores; null: only the softmax.
+  const AttentionSpec* spec = nullptr;
   std::size_t B = 0, Lq = 0, Lkv = 0;
   std::size_t num_heads = 0, head_dim = 0, v_head_dim = 0, embed_dim = 0;
   std::optional<std::size_t> num_kv_heads{};  // not given: num_heads

@@ -62,6 +62,7 @@
 #include "headwise/base/hidden.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_arg.h"
 #include "headwise/module/layer_config.h"
 #include "headwise/module/layer_results.h"
 #include "headwise/run/reports.h"
@@ -91,7 +92,12 @@ class MultiHeadAttention {
   static Result<MultiHeadAttention> from_params(
       MultiHeadAttentionParams params, std::size_t num_heads,
       std::optional<std::size_t> num_kv_heads = {},
-      std::optional<std::size_t> vdim = {});
+      std::optional<std::size_t> vdim = {}) {
+    return from_params(std::move(params),
+                       HeadCounts{.num_heads = num_heads,
+                                  .num_kv_heads = num_kv_heads,
+                                  .vdim = vdim});
+  }
 
   // Sets the input sizes that are still open (kOpenSize) and draws the
   // parameters. Does nothing if no size is open. Errors, after which nothing
@@ -140,7 +146,9 @@ class MultiHeadAttention {
                       TensorView<const float, 3> value,
                       TensorView<float, 3> output,
                       const AttentionOptions& options = {},
-                      const LayerOptions& layer_options = {}) const;
+                      const LayerOptions& layer_options = {}) const {
+    return write_output(query, key, value, output, options, layer_options);
+  }
 
   // From now on both layers use the memory that `other` keeps: layers that run
   // one after another need it only once. No call may run meanwhile.
@@ -184,7 +192,9 @@ class MultiHeadAttention {
                       TensorView<const T, 3> key,                            \
                       TensorView<const T, 3> value, TensorView<T, 3> output, \
                       const AttentionOptions& options = {},                  \
-                      const LayerOptions& layer_options = {}) const;         \
+                      const LayerOptions& layer_options = {}) const {        \
+    return write_output(query, key, value, output, options, layer_options);  \
+  }                                                                          \
   Result<MultiHeadAttentionSavedOf<T>> forward_for_backward(                 \
       TensorView<const T, 3> query, TensorView<const T, 3> key,              \
       TensorView<const T, 3> value, const AttentionOptions& options = {},    \
@@ -220,6 +230,11 @@ class MultiHeadAttention {
 
   explicit MultiHeadAttention(Hidden<State> state) : state_(std::move(state)) {}
 
+  // Of four tensors of one type, with three axes.
+  Status write_output(const TensorArg& query, const TensorArg& key,
+                      const TensorArg& value, const TensorArg& output,
+                      const AttentionOptions& options,
+                      const LayerOptions& layer_options) const;
   template <class T>
   HEADWISE_HIDDEN Result<MultiHeadAttentionSavedOf<T>> save(
       TensorView<const T, 3> query, TensorView<const T, 3> key,

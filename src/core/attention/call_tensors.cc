@@ -139,4 +139,18 @@ const CallTensorRow& row_of(CallTensor tensor) {
   return kTable[static_cast<std::size_t>(tensor)];
 }
 
+void add_option_tensors(const AttentionSpec& spec, CallTensors& tensors) {
+  using enum CallTensor;
+  tensors.set(score_weight, spec.score_weight);
+  if (const BoundBias& is = spec.bias; is.given()) {
+    tensors.set(bias, TensorView<const float, 4>(is.data(), is.extents(),
+                                                 is.strides()));
+  }
+  tensors.set(t5_bias, spec.t5_bias.table());
+  tensors.set(alibi, spec.alibi.slopes());
+  tensors.set(bias_k, spec.added_keys.bias_k());
+  tensors.set(bias_v, spec.added_keys.bias_v());
+  tensors.set(sinks, spec.sinks.view());
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

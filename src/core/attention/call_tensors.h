@@ -101,4 +101,7 @@ struct CallTensorRow {
 
 const CallTensorRow& row_of(CallTensor tensor);
 
+// Adds those of the options.
+void add_option_tensors(const AttentionSpec& spec, CallTensors& tensors);
+
 }  // namespace headwise::inline HEADWISE_ABI

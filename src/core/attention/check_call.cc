@@ -17,6 +17,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+constexpr std::string_view kBackward = "attention_backward";
+
 // What the sizes of the table are in one call.
 class Sizes {
  public:
@@ -198,17 +200,7 @@ class Arguments {
  public:
   Arguments(const AttentionSpec& spec, const CallTensors& tensors)
       : tensors_(tensors) {
-    using enum CallTensor;
-    of_options_.set(score_weight, spec.score_weight);
-    if (const BoundBias& is = spec.bias; is.given()) {
-      of_options_.set(bias, TensorView<const float, 4>(is.data(), is.extents(),
-                                                       is.strides()));
-    }
-    of_options_.set(t5_bias, spec.t5_bias.table());
-    of_options_.set(alibi, spec.alibi.slopes());
-    of_options_.set(bias_k, spec.added_keys.bias_k());
-    of_options_.set(bias_v, spec.added_keys.bias_v());
-    of_options_.set(sinks, spec.sinks.view());
+    add_option_tensors(spec, of_options_);
   }
 
   const TensorArg& of(CallTensor tensor) const {
@@ -423,13 +415,24 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
   return ok();
 }
 
+std::string_view name_of(CallTensor tensor) { return row_of(tensor).name; }
+
 TensorArg expected_tensor(const AttentionSpec& spec, CallTensor tensor,
                           DType number) {
   const CallTensorRow& row = row_of(tensor);
-  return row.need == Need::if_wanted || holds(spec, row.condition)
+  const bool wanted = row.need == Need::if_wanted && !is_gradient(tensor);
+  return wanted || holds(spec, row.condition)
              ? TensorArg(nullptr, type_of(row.type, number),
                          Sizes::OfTensor(Sizes(spec), row).all())
              : TensorArg();
+}
+
+Result<AttentionShape> attention_shape(const CallTensors& tensors) {
+  const auto extents = [&](CallTensor tensor) {
+    return tensors[tensor].extents4();
+  };
+  return attention_shape(extents(CallTensor::query), extents(CallTensor::key),
+                         extents(CallTensor::value));
 }
 
 Status check_call(std::string_view operation, const AttentionSpec& spec,
@@ -446,25 +449,28 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
   return check_memory(operation, arguments, tensors);
 }
 
+Status check_backward(const AttentionSpec& spec, const CallTensors& tensors,
+                      DType widest) {
+  if (spec.statistics.any()) {
+    return value_error(kBackward, "statistics", "asked for",
+                       "none: the forward pass computes them");
+  }
+  HEADWISE_TRY(check_call(kBackward, spec, tensors, widest));
+  return spec.key_part != KeyPart::all && tensors.has(CallTensor::d_alibi) &&
+                 !tensors.has(CallTensor::state_d_alibi)
+             ? Status(value_error(kBackward, "state.alibi", "not given",
+                                  "one with the rows' shares of d_alibi"))
+             : ok();
+}
+
 Result<AttentionSpec> backward_spec(const CallTensors& tensors,
                                     const AttentionOptions& options,
                                     const OperationOptions& operation_options,
                                     DType widest) {
-  constexpr std::string_view kOperation = "attention_backward";
   HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
-  if (operation_options.statistics.any()) {
-    return value_error(kOperation, "statistics", "asked for",
-                       "none: the forward pass computes them");
-  }
-  HEADWISE_ASSIGN(
-      auto spec,
-      AttentionSpec::create(shape, options, operation_options, kOperation));
-  HEADWISE_TRY(check_call(kOperation, spec, tensors, widest));
-  if (spec.key_part != KeyPart::all && tensors.has(CallTensor::d_alibi) &&
-      !tensors.has(CallTensor::state_d_alibi)) {
-    return value_error(kOperation, "state.alibi", "not given",
-                       "one with the rows' shares of d_alibi");
-  }
+  HEADWISE_ASSIGN(auto spec, AttentionSpec::create(
+                                 shape, options, operation_options, kBackward));
+  HEADWISE_TRY(check_backward(spec, tensors, widest));
   return spec;
 }
 
@@ -502,7 +508,7 @@ Status check_own_tensors(std::string_view operation, const AttentionSpec& spec,
       return ok();
     }
     // d_query: gradients.query
-    const bool gradient = tensor >= CallTensor::d_query;
+    const bool gradient = is_gradient(tensor);
     const std::string name =
         (gradient ? "gradients." : "") +
         std::string(row.name.substr(gradient ? sizeof("d_") - 1 : 0));

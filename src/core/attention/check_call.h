@@ -18,6 +18,9 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// The sizes of a call. Errors: shape_mismatch.
+Result<AttentionShape> attention_shape(const CallTensors& tensors);
+
 // The call has 16-bit tensors or those of `widest`, which only the reference
 // sets.
 Status check_call(std::string_view operation, const AttentionSpec& spec,
@@ -27,10 +30,12 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
 Status check_longest(std::string_view operation, const AttentionShape& shape,
                      const Offsets& offsets);
 
+// check_call() of a backward call. Errors: also invalid_argument for statistics
+// and for a d_alibi of a part of the keys without its state.
+Status check_backward(const AttentionSpec& spec, const CallTensors& tensors,
+                      DType widest = DType::float32);
 // The spec of a backward call, once its tensors are found to fit it. Errors:
-// those of AttentionSpec::create() too; invalid_argument for statistics;
-// unsupported for a gradient that a part does not have; invalid_argument for a
-// d_alibi of the last part without its state.
+// those of AttentionSpec::create() too.
 Result<AttentionSpec> backward_spec(const CallTensors& tensors,
                                     const AttentionOptions& options,
                                     const OperationOptions& operation_options,

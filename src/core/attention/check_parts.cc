@@ -102,13 +102,12 @@ std::string_view name_of(QueryPart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-Status check_all_queries(std::string_view operation,
-                         const OperationOptions& options) {
-  if (options.query_part == QueryPart::all) {
+Status check_all_queries(std::string_view operation, QueryPart part) {
+  if (part == QueryPart::all) {
     return ok();
   }
   return value_error(
-      operation, "query_part", name_of(options.query_part),
+      operation, "query_part", name_of(part),
       "all: only attention_backward() takes a part of the queries",
       ErrorCode::unsupported);
 }
@@ -121,7 +120,7 @@ Status check_no_part(std::string_view operation,
                        "attention_backward() take a part of the keys",
                        ErrorCode::unsupported);
   }
-  return check_all_queries(operation, options);
+  return check_all_queries(operation, options.query_part);
 }
 
 Status check_parts(std::string_view operation,

@@ -31,8 +31,7 @@ constexpr bool has_last_queries(QueryPart part) {
 }
 
 // For functions that take no part of the queries. Errors: unsupported.
-Status check_all_queries(std::string_view operation,
-                         const OperationOptions& options);
+Status check_all_queries(std::string_view operation, QueryPart part);
 // For functions that take no part of the keys either. Errors: unsupported.
 Status check_no_part(std::string_view operation,
                      const OperationOptions& options);

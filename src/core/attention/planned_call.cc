@@ -58,17 +58,21 @@ PlannedCall::PlannedCall(AttentionSpec spec)
       schedule_(schedule_of(spec_)),
       workspace_bytes_(spec_bytes(spec_, schedule_)) {}
 
-Result<PlannedCall> PlannedCall::create(
-    const AttentionShape& shape, const AttentionOptions& options,
-    const OperationOptions& operation_options) try {
+Result<PlannedCall> PlannedCall::create(AttentionSpec spec) {
   HEADWISE_TRY(check_target());
-  HEADWISE_TRY(check_all_queries("attention", operation_options));
-  HEADWISE_ASSIGN(auto spec,
-                  AttentionSpec::create(shape, options, operation_options));
+  HEADWISE_TRY(check_all_queries("attention", spec.query_part));
   HEADWISE_TRY(check_sizes(spec));
   PlannedCall call(std::move(spec));
   HEADWISE_TRY(check_machine_has(call.workspace_bytes_));
   return call;
+}
+
+Result<PlannedCall> PlannedCall::create(
+    const AttentionShape& shape, const AttentionOptions& options,
+    const OperationOptions& operation_options) try {
+  HEADWISE_ASSIGN(auto spec,
+                  AttentionSpec::create(shape, options, operation_options));
+  return create(std::move(spec));
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -15,6 +15,7 @@ namespace headwise::inline HEADWISE_ABI {
 // Its functions are those of AttentionPlan.
 class PlannedCall {
  public:
+  static Result<PlannedCall> create(AttentionSpec spec);
   static Result<PlannedCall> create(const AttentionShape& shape,
                                     const AttentionOptions& options,
                                     const OperationOptions& operation_options);

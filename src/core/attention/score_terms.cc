@@ -9,9 +9,12 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+bool has_head_terms(const AttentionSpec& spec) {
+  return spec.bias.given() || spec.t5_bias.given() || spec.alibi.given();
+}
+
 bool has_score_terms(const AttentionSpec& spec) {
-  return spec.softcap || spec.bias.given() || spec.t5_bias.given() ||
-         spec.alibi.given();
+  return spec.softcap || has_head_terms(spec);
 }
 
 void apply_softcap(const AttentionSpec& spec, std::size_t keys,

@@ -9,8 +9,9 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Whether there are any.
+// Whether there are any, and whether there are any that a head has of its own.
 bool has_score_terms(const AttentionSpec& spec);
+bool has_head_terms(const AttentionSpec& spec);
 
 // scores (tile.keys, lanes), one query a lane; a -inf bias is left to the mask.
 // `slope`, of the same size, takes the derivative of softcap where there is one

@@ -223,12 +223,4 @@ Result<AttentionShape> attention_shape(const Extents<4>& query,
   return caught_out_of_memory();
 }
 
-Result<AttentionShape> attention_shape(const CallTensors& tensors) {
-  const auto extents = [&](CallTensor tensor) {
-    return tensors[tensor].extents4();
-  };
-  return attention_shape(extents(CallTensor::query), extents(CallTensor::key),
-                         extents(CallTensor::value));
-}
-
 }  // namespace headwise::inline HEADWISE_ABI

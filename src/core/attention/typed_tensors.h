@@ -44,20 +44,4 @@ BackwardInputsOf<T> backward_inputs_of(const CallTensors& tensors) {
           tensors.read_floats<4>(d_attn_weights)};
 }
 
-// Without those of a part of a call.
-template <class T>
-AttentionGradientsOf<T> gradients_of(const CallTensors& tensors) {
-  using enum CallTensor;
-  return {.query = tensors[d_query].view<T, 4>(),
-          .key = tensors[d_key].view<T, 4>(),
-          .value = tensors[d_value].view<T, 4>(),
-          .bias = tensors.floats<4>(d_bias),
-          .t5_bias = tensors.floats<2>(d_t5_bias),
-          .alibi = tensors.floats<1>(d_alibi),
-          .score_weight = tensors.floats<2>(d_score_weight),
-          .sinks = tensors.floats<1>(d_sinks),
-          .bias_k = tensors.floats<2>(d_bias_k),
-          .bias_v = tensors.floats<2>(d_bias_v)};
-}
-
 }  // namespace headwise::inline HEADWISE_ABI

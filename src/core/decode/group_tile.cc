@@ -51,8 +51,8 @@ GroupTile::GroupTile(const AttentionSpec& spec, Arena& arena)
       allowed_(arena.take<MaskWord>(kKeyBlock)) {}
 
 bool GroupTile::serves(const AttentionSpec& spec) {
-  return !spec.bias.given() && !spec.t5_bias.given() && !spec.alibi.given() &&
-         !spec.sinks.given() && spec.shape.Dv % kernels::kValuePanel == 0;
+  return !has_head_terms(spec) && !spec.sinks.given() &&
+         spec.shape.Dv % kernels::kValuePanel == 0;
 }
 
 void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,

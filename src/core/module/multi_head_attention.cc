@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/for_number_type.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "module/check_config.h"
@@ -75,17 +76,6 @@ Result<MultiHeadAttention> MultiHeadAttention::create(
     set_params(layer, std::move(params));
   }
   return MultiHeadAttention(std::make_unique<State>(State{std::move(layer)}));
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-Result<MultiHeadAttention> MultiHeadAttention::from_params(
-    MultiHeadAttentionParams params, std::size_t num_heads,
-    std::optional<std::size_t> num_kv_heads,
-    std::optional<std::size_t> vdim) try {
-  return from_params(
-      std::move(params),
-      {.num_heads = num_heads, .num_kv_heads = num_kv_heads, .vdim = vdim});
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -312,6 +302,21 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
   return narrowed;
 }
 
+Status MultiHeadAttention::write_output(
+    const TensorArg& query, const TensorArg& key, const TensorArg& value,
+    const TensorArg& output, const AttentionOptions& options,
+    const LayerOptions& layer_options) const try {
+  return for_number_type(query.dtype(), [&]<class T>(T) {
+    const auto read = [](const TensorArg& tensor) {
+      return tensor.view<const T, 3>();
+    };
+    return forward_to<T>(*state_, {read(query), read(key), read(value)},
+                         output.view<T, 3>(), options, layer_options);
+  });
+} catch (...) {
+  return caught_out_of_memory();
+}
+
 // ---- Each of them for each type. ----
 
 #define HEADWISE_LAYER(T)                                                      \
@@ -332,16 +337,6 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
                                 {as_batch_of_one(query), as_batch_of_one(key), \
                                  as_batch_of_one(value)},                      \
                                 options, layer_options, trace);                \
-  } catch (...) {                                                              \
-    return caught_out_of_memory();                                             \
-  }                                                                            \
-  Status MultiHeadAttention::forward_into(                                     \
-      TensorView<const T, 3> query, TensorView<const T, 3> key,                \
-      TensorView<const T, 3> value, TensorView<T, 3> output,                   \
-      const AttentionOptions& options, const LayerOptions& layer_options)      \
-      const try {                                                              \
-    return forward_to<T>(*state_, {query, key, value}, output, options,        \
-                         layer_options);                                       \
   } catch (...) {                                                              \
     return caught_out_of_memory();                                             \
   }                                                                            \

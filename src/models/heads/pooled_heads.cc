@@ -7,31 +7,36 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// A call of attention without values.
-struct Call {
-  TensorView<const float, 4> query;
-  TensorView<const float, 4> key;
-  AttentionOptions options{};
-  OperationOptions operation_options{};
+// The values, or the output, of a call that computes statistics only.
+TensorView<float, 4> no_values(const TensorView<const float, 4>& of) {
+  Extents<4> extents = of.extents();
+  extents[3] = 0;
+  return {nullptr, extents};
+}
 
-  TensorView<float, 4> without_features(Extents<4> extents) const {
-    extents[3] = 0;
-    return {nullptr, extents};
-  }
-  TensorView<float, 4> value() const { return without_features(key.extents()); }
-  TensorView<float, 4> output() const {
-    return without_features(query.extents());
-  }
-};
+Result<AttentionSpec> spec_of(TensorView<const float, 4> query,
+                              TensorView<const float, 4> key,
+                              TensorView<const bool, 2> separators, bool causal,
+                              const Executor& executor) {
+  HEADWISE_ASSIGN(const auto shape,
+                  attention_shape(query.extents(), key.extents(),
+                                  no_values(key).extents()));
+  return AttentionSpec::create(
+      shape,
+      {.mask = causal ? headwise::causal() : Mask(), .executor = &executor},
+      {.statistics = {.rows = true, .separators = separators}});
+}
 
-Call call_of(TensorView<const float, 4> query, TensorView<const float, 4> key,
-             TensorView<const bool, 2> separators, bool causal,
-             const Executor& executor) {
-  Call call{.query = query, .key = key};
-  call.options.mask = causal ? headwise::causal() : Mask();
-  call.options.executor = &executor;
-  call.operation_options.statistics = {.rows = true, .separators = separators};
-  return call;
+Result<PooledStatistics> pooled(TensorView<const float, 4> query,
+                                TensorView<const float, 4> key,
+                                const AttentionSpec& spec) {
+  HEADWISE_ASSIGN(
+      auto done,
+      attention_statistics(
+          CallTensors(AttentionInputsOf<float>{query, key, no_values(key)},
+                      {.output = no_values(query)}),
+          spec));
+  return std::move(done.pooled);
 }
 
 }  // namespace
@@ -41,12 +46,9 @@ Result<PooledStatistics> pooled_statistics(TensorView<const float, 4> query,
                                            TensorView<const bool, 2> separators,
                                            bool causal,
                                            const Executor& executor) {
-  const Call call = call_of(query, key, separators, causal, executor);
-  HEADWISE_ASSIGN(
-      auto done,
-      attention_statistics(query, key, call.value(), {.output = call.output()},
-                           call.options, call.operation_options));
-  return std::move(done.pooled);
+  HEADWISE_ASSIGN(const auto spec,
+                  spec_of(query, key, separators, causal, executor));
+  return pooled(query, key, spec);
 }
 
 Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
@@ -54,17 +56,11 @@ Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
                                           TensorView<const bool, 2> separators,
                                           bool causal,
                                           const Executor& executor) {
-  HEADWISE_ASSIGN(auto pooled,
-                  pooled_statistics(query, key, separators, causal, executor));
-  const Call call = call_of(query, key, separators, causal, executor);
-  HEADWISE_ASSIGN(
-      const auto shape,
-      attention_shape(query.extents(), key.extents(), call.value().extents()));
-  HEADWISE_ASSIGN(
-      const auto spec,
-      AttentionSpec::create(shape, call.options, call.operation_options));
-  leave_out_unknown(spec, pooled);
-  return pooled;
+  HEADWISE_ASSIGN(const auto spec,
+                  spec_of(query, key, separators, causal, executor));
+  HEADWISE_ASSIGN(auto known, pooled(query, key, spec));
+  leave_out_unknown(spec, known);
+  return known;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

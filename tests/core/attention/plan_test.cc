@@ -1,6 +1,6 @@
 #include "headwise/attention/plan.h"
 
-#include "attention/attention_call.h"
+#include "attention/backward_call.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/tensors.h"
@@ -86,6 +86,78 @@ TEST(AttentionPlanTest, OptionsThatMakeNoSenseAreErrorsWhenItIsMade) {
   const auto plan = AttentionPlan::create(kShape, {.dropout = {.p = 7.0}});
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan, IsAbout("dropout.p", "7", "a number from 0 to 1"));
+}
+
+// ---- Options that were checked before the call. ----
+
+TEST(CheckedCallTest, HasTheBitsOfTheCallForEveryOption) {
+  const Inputs<float> in = random_inputs(kShape, 560);
+  const EveryMask every_mask(kShape, true);
+  for (const OptionsCase& c : every_options(every_mask)) {
+    const auto spec =
+        AttentionSpec::create(kShape, c.options, c.operation_options).value();
+    const Outputs<float> want = attend(in, c.options, c.operation_options);
+    Outputs<float> out = outputs_for(in, c.options, c.operation_options);
+    ASSERT_TRUE(attention(
+        CallTensors(AttentionInputsOf<float>{in.query, in.key, in.value},
+                    out.views()),
+        spec))
+        << c.name;
+    EXPECT_TRUE(same_bits(out.output, want.output)) << c.name;
+    EXPECT_TRUE(same_bits(out.attn_weights, want.attn_weights)) << c.name;
+    EXPECT_TRUE(same_bits(out.lse, want.lse)) << c.name;
+
+    const auto upstream =
+        random_upstream(in, c.options, 570, c.operation_options);
+    const auto saved = attend_and_save(in, c.options, c.operation_options);
+    auto gradients = gradients_for(in, c.options, c.operation_options);
+    ASSERT_TRUE(attention_backward(
+        CallTensors(backward_inputs(in, saved, upstream), gradients.views()),
+        spec))
+        << c.name;
+    EXPECT_TRUE(same_bits(
+        gradients, differentiate(in, upstream, c.options, c.operation_options)))
+        << c.name;
+  }
+}
+
+TEST(CheckedCallTest, RefusesWhatTheCallRefuses) {
+  const Inputs<float> in = random_inputs(kShape, 580);
+  Outputs<float> out = outputs_for(in, AttnWeights::none);
+  const CallTensors tensors(
+      AttentionInputsOf<float>{in.query, in.key, in.value}, out.views());
+  const auto of_queries =
+      AttentionSpec::create(kShape, {}, {.query_part = QueryPart::first});
+  EXPECT_THAT(attention(tensors, of_queries.value()),
+              IsError(ErrorCode::unsupported, "query_part"));
+  AttentionShape longer = kShape;
+  longer.Lkv = 6;
+  EXPECT_THAT(attention(tensors, AttentionSpec::create(longer, {}).value()),
+              IsError(ErrorCode::shape_mismatch, "key"));
+  const auto saved = attend_and_save(in);
+  auto gradients = gradients_for(in, {}, {});
+  const auto statistics =
+      AttentionSpec::create(kShape, {}, {.statistics = {.rows = true}}).value();
+  EXPECT_THAT(
+      attention_backward(
+          CallTensors(backward_inputs(in, saved, random_upstream(in, {}, 590)),
+                      gradients.views()),
+          statistics),
+      IsAbout("statistics", "asked for",
+              "none: the forward pass computes them"));
+  EXPECT_THAT(out.output.elements(), Each(42.0f));
+}
+
+TEST(ExpectedTensorTest, GradientsAreThoseOfTheOptionsThatAreThere) {
+  const auto sinks = filled<float, 1>({4}, 1);
+  const auto spec = AttentionSpec::create(kShape, {.sinks = sinks}).value();
+  for (const CallTensor gradient : kOptionGradients) {
+    const TensorArg expected = expected_tensor(spec, gradient);
+    EXPECT_EQ(expected.rank(), gradient == CallTensor::d_sinks ? 1u : 0u)
+        << name_of(gradient);
+  }
+  EXPECT_EQ(expected_tensor(spec, CallTensor::d_sinks).extent(0), 4u);
+  EXPECT_EQ(name_of(CallTensor::d_sinks), "d_sinks");
 }
 
 // Nothing of the size Lq x Lkv, let alone times the hidden layer.

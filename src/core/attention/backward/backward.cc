@@ -1,5 +1,7 @@
 #include "headwise/attention/backward.h"
 
+#include <utility>
+
 #include "attention/backward/backward_kernel.h"
 #include "attention/check_call.h"
 #include "base/for_number_type.h"
@@ -12,7 +14,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // With tensors that were found to fit the spec.
-Status run_checked(AttentionSpec& spec, const CallTensors& tensors) {
+Status run_checked(AttentionSpec spec, const CallTensors& tensors) {
   if (AttentionShape& shape = spec.shape;
       !shape.offsets.ragged() && shape.Lq == 0 && shape.Lkv == 0) {
     shape.B = 0;  // empty sequences, of which there may be any number
@@ -43,8 +45,17 @@ Status attention_backward(const CallTensors& tensors,
     HEADWISE_TRY(check_target());
     HEADWISE_ASSIGN(auto spec,
                     backward_spec(tensors, options, operation_options));
-    return run_checked(spec, tensors);
+    return run_checked(std::move(spec), tensors);
   });
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status attention_backward(const CallTensors& tensors,
+                          const AttentionSpec& spec) try {
+  HEADWISE_TRY(check_target());
+  HEADWISE_TRY(check_backward(spec, tensors));
+  return run_checked(spec, tensors);
 } catch (...) {
   return caught_out_of_memory();
 }

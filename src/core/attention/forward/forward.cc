@@ -1,5 +1,6 @@
 #include "headwise/attention/forward.h"
 
+#include "attention/check_call.h"
 #include "attention/planned_call.h"
 #include "base/for_number_type.h"
 #include "base/out_of_memory.h"
@@ -24,6 +25,13 @@ Status attention(const CallTensors& tensors, const AttentionOptions& options,
                     PlannedCall::create(shape, options, operation_options));
     return call.run(tensors);
   });
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status attention(const CallTensors& tensors, const AttentionSpec& spec) try {
+  HEADWISE_ASSIGN(const auto call, PlannedCall::create(spec));
+  return call.run(tensors);
 } catch (...) {
   return caught_out_of_memory();
 }

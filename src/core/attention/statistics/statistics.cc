@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "attention/check_call.h"
 #include "attention/planned_call.h"
 #include "base/out_of_memory.h"
 #include "kernels/gradient_tile.h"
@@ -118,16 +119,21 @@ Result<PooledStatistics> pool_statistics(TensorView<const float, 4> rows,
 
 Result<AttentionStatistics> attention_statistics(
     CallTensors tensors, const AttentionOptions& options,
-    const OperationOptions& operation_options) try {
+    const OperationOptions& operation_options) {
   HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
-  HEADWISE_ASSIGN(const auto call,
-                  PlannedCall::create(shape, options, operation_options));
-  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(call.spec()));
+  HEADWISE_ASSIGN(const auto spec,
+                  AttentionSpec::create(shape, options, operation_options));
+  return attention_statistics(tensors, spec);
+}
+
+Result<AttentionStatistics> attention_statistics(
+    CallTensors tensors, const AttentionSpec& spec) try {
+  HEADWISE_ASSIGN(const auto call, PlannedCall::create(spec));
+  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(spec));
   tensors.set(statistics.views());
   HEADWISE_TRY(call.run(tensors));
-  if (operation_options.statistics.rows) {
-    HEADWISE_ASSIGN(statistics.pooled,
-                    pool_statistics(statistics.rows, call.spec()));
+  if (spec.statistics.wanted().rows) {
+    HEADWISE_ASSIGN(statistics.pooled, pool_statistics(statistics.rows, spec));
   }
   return statistics;
 } catch (...) {

@@ -87,7 +87,7 @@ Result<WeightedShares> attention_with_shares(
     const AttentionOptions& options, const OperationOptions& operation_options,
     StatisticsOf wanted) {
   HEADWISE_TRY(check_target());
-  HEADWISE_TRY(check_all_queries(operation, operation_options));
+  HEADWISE_TRY(check_all_queries(operation, operation_options.query_part));
   HEADWISE_TRY(check_share_options(operation, options, operation_options));
   HEADWISE_ASSIGN(const auto shape,
                   attention_shape(inputs.query.extents(), inputs.key.extents(),

@@ -70,14 +70,16 @@ std::string FormulaParts::added(std::string_view learned) const {
 }
 
 std::string_view FormulaParts::scores_before(std::string_view step) const {
-  constexpr std::array<std::string_view, 7> kOrder = {
-      "scores",       "capped_scores", "biased_scores", "t5_scores",
-      "alibi_scores", "masked_scores", "attn_weights"};
-  const auto* at = std::ranges::find(kOrder, step);
-  do {
-    --at;
-  } while (at != kOrder.begin() && !has(*at));
-  return *at;
+  std::string_view last = "scores";
+  for (const TracedStep& earlier : pass_.steps) {
+    if (earlier.name == step) {
+      break;
+    }
+    if (earlier.name.ends_with("scores")) {
+      last = earlier.name;
+    }
+  }
+  return last;
 }
 
 std::string_view FormulaParts::mask() const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "headwise/attention/stepwise.h"
 #include "headwise/inspect/trace.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -36,9 +37,29 @@ class List {
     steps_.back().extents.back() = job_.query_dim;
   }
 
-  void add_masks() {
+  // What the options make of the scores, (B, H, Lq, `columns`).
+  void add_scores(const AttentionSpec& spec, const std::string& columns) {
+    for (const ScoreStep& step : kScoreSteps) {
+      if (step.given(spec)) {
+        add(step.name, {"B", "H", "Lq", columns});
+      }
+    }
+    const std::vector<BoundMask::Part> masks = spec.mask.parts();
+    if (!masks.empty()) {
+      add_masks(masks);
+      add("masked_scores", {"B", "H", "Lq", columns});
+    }
+    if (spec.sinks.given()) {
+      add("sinks", {"H"});
+    }
+  }
+
+  std::vector<TracedStep> take() { return std::move(steps_); }
+
+ private:
+  void add_masks(const std::vector<BoundMask::Part>& masks) {
     constexpr std::array<const char*, 4> kAxes = {"B", "H", "Lq", "Lkv"};
-    for (const BoundMask::Part& mask : job_.masks) {
+    for (const BoundMask::Part& mask : masks) {
       std::vector<std::string> axes;
       for (std::size_t axis = 0; axis < kAxes.size(); ++axis) {
         axes.emplace_back(mask.varies[axis] ? kAxes[axis] : "1");
@@ -47,9 +68,6 @@ class List {
     }
   }
 
-  std::vector<TracedStep> take() { return std::move(steps_); }
-
- private:
   std::size_t extent(std::string_view name) const {
     const std::size_t kv_heads = job_.num_kv_heads.value_or(job_.num_heads);
     using Size = std::pair<std::string_view, std::size_t>;
@@ -144,24 +162,12 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
   }
   add_added_keys(list, job, kv);
   const std::string columns = columns_of(job);
-  for (const auto& [taken, name] : {std::pair(true, "scores"),
-                                    {job.softcap, "capped_scores"},
-                                    {job.bias, "biased_scores"},
-                                    {job.t5_bias, "t5_scores"},
-                                    {job.alibi, "alibi_scores"}}) {
-    if (taken) {
-      list.add(name, {"B", "H", "Lq", columns});
-    }
-  }
-  if (!job.masks.empty()) {
-    list.add_masks();
-    list.add("masked_scores", {"B", "H", "Lq", columns});
-  }
-  if (job.sinks) {
-    list.add("sinks", {"H"});
+  list.add("scores", {"B", "H", "Lq", columns});
+  if (job.spec != nullptr) {
+    list.add_scores(*job.spec, columns);
   }
   list.add("attn_weights", {"B", "H", "Lq", columns});
-  if (job.dropout) {
+  if (job.spec != nullptr && job.spec->dropout.active()) {
     list.add("dropped_weights", {"B", "H", "Lq", columns});
   }
   list.add("context", {"B", "H", "Lq", "Dv"});
