@@ -140,16 +140,22 @@ class BackwardRun {
 
 // The gradients that no part of the tokens has: sums over pairs of tokens of
 // all ranks. They are computed by heads.
-template <class T>
-AttentionGradientsOf<T> sums_over_pairs(
-    const AttentionGradientsOf<T>& gradients) {
-  AttentionGradientsOf<T> sums;
-  sums.bias = gradients.bias;
-  sums.t5_bias = gradients.t5_bias;
-  sums.score_weight = gradients.score_weight;
-  sums.bias_k = gradients.bias_k;
-  sums.bias_v = gradients.bias_v;
+CallTensors sums_over_pairs(const CallTensors& tensors) {
+  using enum CallTensor;
+  CallTensors sums;
+  for (const CallTensor gradient :
+       {d_bias, d_t5_bias, d_score_weight, d_bias_k, d_bias_v}) {
+    sums.set(gradient, tensors[gradient]);
+  }
   return sums;
+}
+
+template <class T>
+AttentionGradientsOf<T> gradients_of_tensors(const CallTensors& tensors) {
+  using enum CallTensor;
+  return {.query = tensors[d_query].view<T, 4>(),
+          .key = tensors[d_key].view<T, 4>(),
+          .value = tensors[d_value].view<T, 4>()};
 }
 
 template <class T>
@@ -162,14 +168,14 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
   const AttentionShape& shape = all->spec.shape;
   const WholeOptions whole = {shape, call.options, call.operation_options};
   const auto own = backward_inputs_of<T>(tensors);
-  const auto gradients = gradients_of<T>(tensors);
   HEADWISE_ASSIGN(
       auto row_gradients,
       RowGradients::create(group, shape,
                            rows_of_rank(all->shards.queries, group.rank()),
                            tensors));
-  HEADWISE_ASSIGN(auto rows, GradientRows<T>::create(whole, own, gradients,
-                                                     row_gradients.shares()));
+  HEADWISE_ASSIGN(auto rows, GradientRows<T>::create(
+                                 whole, own, gradients_of_tensors<T>(tensors),
+                                 row_gradients.shares()));
   BackwardRun<T> run(group, *all, own, rows);
   HEADWISE_TRY(run.query_gradients());
   HEADWISE_TRY(run.key_gradients());
@@ -177,7 +183,7 @@ Status backward_by_context(Communicator& group, const ContextCall& call,
   HEADWISE_TRY(row_gradients.add_up(group, shape, all->shards, heads, tensors));
   return gradients_by_heads(
       group, {kContextBackward, all->spec, whole, all->shards, heads}, own,
-      sums_over_pairs(gradients));
+      sums_over_pairs(tensors));
 }
 
 }  // namespace

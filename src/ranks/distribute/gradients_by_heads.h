@@ -3,6 +3,7 @@
 #pragma once
 
 #include "distribute/call_by_heads.h"
+#include "headwise/attention/call_tensors.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
@@ -11,10 +12,11 @@ namespace headwise::inline HEADWISE_ABI {
 
 // `own` and the gradients of query, key and value are of the rank's rows, the
 // other gradients are whole. A rank may leave out gradients that others want.
-// Errors: those of attention_backward(), rank_failure.
+// Of `gradients` nothing else is looked at. Errors: those of
+// attention_backward(), rank_failure.
 template <class T>
 Status gradients_by_heads(Communicator& group, const CallByHeads& call,
                           const BackwardInputsOf<T>& own,
-                          const AttentionGradientsOf<T>& gradients);
+                          const CallTensors& gradients);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -53,7 +53,7 @@ Status backward_by_heads(Communicator& group, const HeadsCall& call,
        {all->spec.shape, call.options, call.operation_options},
        all->shards,
        all->heads},
-      backward_inputs_of<T>(own), gradients_of<T>(own));
+      backward_inputs_of<T>(own), own);
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ Status RowGradients::add_up(Communicator& group, const AttentionShape& shape,
         const auto sums,
         sums_of_heads(exchanges, shape, heads.query[group.rank()].count, *own));
     HEADWISE_TRY(share_heads(
-        group, heads.query, 0, sums,
+        group, heads.query, 3, sums.elements(),
         [&, n = n](std::size_t rank) { return wanted_.by(rank, n); },
-        tensors.floats<1>(whole)));
+        as_rank_4(tensors.floats<1>(whole))));
   }
   return ok();
 }

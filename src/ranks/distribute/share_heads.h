@@ -18,24 +18,23 @@ namespace headwise::inline HEADWISE_ABI {
 // `part` is what this rank has, and heads[r] are the heads of rank r along
 // `axis`. Each rank r where wanted_by(r) gets all of them in its `whole`.
 // Errors: out_of_memory, rank_failure.
-template <std::size_t Rank, class WantedBy>
+template <class WantedBy>
 Status share_heads(Communicator& group, std::span<const PartRange> heads,
-                   std::size_t axis, const Tensor<float, Rank>& part,
+                   std::size_t axis, std::span<const float> part,
                    const WantedBy& wanted_by,
-                   const TensorView<float, Rank>& whole) {
+                   const TensorView<float, 4>& whole) {
   const bool wanted = wanted_by(group.rank());
   std::vector<std::span<const std::byte>> out(group.ranks());
   std::vector<std::span<std::byte>> in(group.ranks());
-  std::vector<Tensor<float, Rank>> received(group.ranks());
+  std::vector<Tensor<float, 4>> received(group.ranks());
   for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
     if (wanted_by(rank)) {
       out[rank] = bytes_of(part.data(), part.size());
     }
     if (wanted) {
-      Extents<Rank> extents = whole.extents();
+      Extents<4> extents = whole.extents();
       extents[axis] = heads[rank].count;
-      HEADWISE_ASSIGN(received[rank],
-                      Tensor<float, Rank>::create_unset(extents));
+      HEADWISE_ASSIGN(received[rank], Tensor<float, 4>::create_unset(extents));
       in[rank] =
           writable_bytes_of(received[rank].data(), received[rank].size());
     }
@@ -43,8 +42,8 @@ Status share_heads(Communicator& group, std::span<const PartRange> heads,
   HEADWISE_TRY(group.exchange(out, in));
   for (std::size_t rank = 0; wanted && rank < group.ranks(); ++rank) {
     if (received[rank].size() != 0) {
-      copy_rows<float>(as_rank_4(std::as_const(received[rank]).view()),
-                       as_rank_4(part_along(axis, whole, heads[rank])));
+      copy_rows<float>(std::as_const(received[rank]).view(),
+                       part_along(axis, whole, heads[rank]));
     }
   }
   return ok();

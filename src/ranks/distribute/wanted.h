@@ -16,9 +16,9 @@ namespace headwise::inline HEADWISE_ABI {
 template <std::size_t N>
 class Wanted {
  public:
+  using Own = std::array<bool, N>;
   // All ranks tell each other. Errors: rank_failure.
-  static Result<Wanted> ask(Communicator& group,
-                            const std::array<bool, N>& own) {
+  static Result<Wanted> ask(Communicator& group, const Own& own) {
     std::array<std::byte, N> told;
     std::ranges::transform(own, told.begin(),
                            [](bool wants) { return std::byte{wants}; });
