@@ -27,9 +27,9 @@ Result<AttentionSpec> spec_of(TensorView<const float, 4> query,
       {.statistics = {.rows = true, .separators = separators}});
 }
 
-Result<PooledStatistics> pooled(TensorView<const float, 4> query,
-                                TensorView<const float, 4> key,
-                                const AttentionSpec& spec) {
+Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
+                                   TensorView<const float, 4> key,
+                                   const AttentionSpec& spec) {
   HEADWISE_ASSIGN(
       auto done,
       attention_statistics(
@@ -48,7 +48,7 @@ Result<PooledStatistics> pooled_statistics(TensorView<const float, 4> query,
                                            const Executor& executor) {
   HEADWISE_ASSIGN(const auto spec,
                   spec_of(query, key, separators, causal, executor));
-  return pooled(query, key, spec);
+  return pooled_of(query, key, spec);
 }
 
 Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
@@ -58,7 +58,7 @@ Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
                                           const Executor& executor) {
   HEADWISE_ASSIGN(const auto spec,
                   spec_of(query, key, separators, causal, executor));
-  HEADWISE_ASSIGN(auto known, pooled(query, key, spec));
+  HEADWISE_ASSIGN(auto known, pooled_of(query, key, spec));
   leave_out_unknown(spec, known);
   return known;
 }
