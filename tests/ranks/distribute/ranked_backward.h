@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "distribute/gradient_tensors.h"
 #include "distribute/ranked_call.h"
 #include "headwise/attention/backward.h"
 #include "support/tensors.h"
@@ -19,35 +18,61 @@ namespace headwise::testing_support {
 // All gradients that a call has, filled with a number that no test expects.
 // With `rows`, those of the rows that a rank has.
 template <class T>
-struct AllGradients : GradientTensors<T> {
+struct AllGradients {
   AllGradients(const WholeCall<T>& call, const Inputs<T>& rows)
-      : GradientTensors<T>{.query = filled<T, 4>(rows.query.extents(), T{}),
-                           .key = filled<T, 4>(rows.key.extents(), T{}),
-                           .value = filled<T, 4>(rows.value.extents(), T{})} {
+      : query(filled<T, 4>(rows.query.extents(), T{})),
+        key(filled<T, 4>(rows.key.extents(), T{})),
+        value(filled<T, 4>(rows.value.extents(), T{})) {
     const AttentionSpec spec = AttentionSpec::create(call.tensors, call.options,
                                                      call.operation_options)
                                    .value();
     const AttentionShape& s = spec.shape;
     if (spec.bias.given()) {
-      this->bias = filled<float, 4>(spec.bias.extents(), 42.0f);
+      bias = filled<float, 4>(spec.bias.extents(), 42.0f);
     }
     if (spec.t5_bias.given()) {
-      this->t5_bias =
-          filled<float, 2>({spec.t5_bias.table().extent(0), s.Hq}, 42.0f);
+      t5_bias = filled<float, 2>({spec.t5_bias.table().extent(0), s.Hq}, 42.0f);
     }
     if (spec.alibi.given()) {
-      this->alibi = filled<float, 1>({s.Hq}, 42.0f);
+      alibi = filled<float, 1>({s.Hq}, 42.0f);
     }
     if (spec.additive()) {
-      this->score_weight = filled<float, 2>({s.Hq, s.D}, 42.0f);
+      score_weight = filled<float, 2>({s.Hq, s.D}, 42.0f);
     }
     if (spec.sinks.given()) {
-      this->sinks = filled<float, 1>({s.Hq}, 42.0f);
+      sinks = filled<float, 1>({s.Hq}, 42.0f);
     }
     if (spec.added_keys.learned()) {
-      this->bias_k = filled<float, 2>({s.Hkv, s.D}, 42.0f);
-      this->bias_v = filled<float, 2>({s.Hkv, s.Dv}, 42.0f);
+      bias_k = filled<float, 2>({s.Hkv, s.D}, 42.0f);
+      bias_v = filled<float, 2>({s.Hkv, s.Dv}, 42.0f);
     }
+  }
+
+  AttentionGradientsOf<T> views() {
+    return {.query = view_of_any(query),
+            .key = view_of_any(key),
+            .value = view_of_any(value),
+            .bias = view_of_any(bias),
+            .t5_bias = view_of_any(t5_bias),
+            .alibi = view_of_any(alibi),
+            .score_weight = view_of_any(score_weight),
+            .sinks = view_of_any(sinks),
+            .bias_k = view_of_any(bias_k),
+            .bias_v = view_of_any(bias_v)};
+  }
+
+  Tensor<T, 4> query, key, value;
+  Tensor<float, 4> bias;
+  Tensor<float, 2> t5_bias;
+  Tensor<float, 1> alibi;
+  Tensor<float, 2> score_weight;
+  Tensor<float, 1> sinks;
+  Tensor<float, 2> bias_k, bias_v;
+
+ private:
+  template <class U, std::size_t Rank>
+  static TensorView<U, Rank> view_of_any(Tensor<U, Rank>& tensor) {
+    return tensor.size() != 0 ? tensor.view() : TensorView<U, Rank>();
   }
 };
 

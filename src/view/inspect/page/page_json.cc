@@ -83,14 +83,15 @@ Json page_json(const ViewPageSettings& settings) {
 }
 
 Json sizes_json(const ShownLayer& layer) {
-  Json json = {{"num_queries", layer.queries()},
-               {"num_keys", layer.keys()},
-               {"head_dim", layer.head_dim()},
-               {"query_start", layer.spec().mask.query_start(layer.sequence())},
-               {"row_statistics", row_statistics_json(layer.all_numbers())},
-               {"first_key", layer.spec().mask.first_key(layer.sequence())},
-               {"separators", layer.separators()}};
+  Json json = {
+      {"num_queries", layer.queries()},
+      {"num_keys", layer.keys()},
+      {"head_dim", layer.head_dim()},
+      {"query_start", layer.spec().mask.query_start(layer.sequence())}};
   add_shared_terms(layer.spec(), json);
+  json["row_statistics"] = row_statistics_json(layer.all_numbers());
+  json["first_key"] = layer.spec().mask.first_key(layer.sequence());
+  json["separators"] = layer.separators();
   if (const std::size_t B = layer.spec().shape.B; B > 1) {
     json["batch"] = {{"sequence", layer.sequence()}, {"sequences", B}};
   }

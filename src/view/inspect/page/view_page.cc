@@ -228,8 +228,9 @@ struct ViewPage::Parts {
     Json json = {{"number", place.number},
                  {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
                  {"pruned", false},
-                 {"mask", place.mask},
-                 {"error", head.error},
+                 {"mask", place.mask}};
+    add_head_terms(spec, place.h, json);
+    json.update({{"error", head.error},
                  {"pooled", pooled_json(head)},
                  {"empty_rows", head.pooled.empty_rows},
                  {"rows", add_block(std::move(head.rows))},
@@ -246,8 +247,7 @@ struct ViewPage::Parts {
                  {"key", place.key ? Json(*place.key) : Json(nullptr)},
                  {"lse", add_optional(std::move(head.lse))},
                  {"lse_error", head.lse_error},
-                 {"norms", add_optional(std::move(head.norms))}};
-    add_head_terms(spec, place.h, json);
+                 {"norms", add_optional(std::move(head.norms))}});
     if (head.norm_small) {
       json["norm_small"] = add_block(*std::move(head.norm_small));
     }
