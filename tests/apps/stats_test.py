@@ -190,8 +190,8 @@ class OfTensors(StatsTest):
         self.assertEqual({name for name in NAMES if row[name] == ""},
                          WITHOUT_SEPARATORS)
         for name in sorted(OF_POSITIONS):
-            self.fail_with(USAGE, f"--sort is {name}, expected entropy, largest, first or "
-                           "separator for cross-attention", "stats", *tensors, "--sort", name)
+            self.fail_with(USAGE, f"--sort is {name}, expected one of entropy, largest, "
+                           "first, separator for cross-attention", "stats", *tensors, "--sort", name)
         self.succeed("stats", *tensors, "--sort", "largest")
         # Keys of the same sequence, as with a cache.
         for more in (("--causal",), ("--query-start", "2")):

@@ -304,7 +304,7 @@ class Picture(ViewTest):
         head = json.loads(self.succeed("view", *tensors, "--sequence", "0", "--json"))["heads"][0]
         self.assertIsNone(head["previous"])
         self.assertIsNotNone(head["first"])
-        self.fail_with(USAGE, "--sort is self, expected entropy", "view", *tensors,
+        self.fail_with(USAGE, "--sort is self, expected one of entropy", "view", *tensors,
                        "--sort", "self", "--svg", "heads.svg")
 
     def test_the_legend_says_masked_where_something_is(self):
