@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <string_view>
 
 #include "bindings.h"
 #include "error.h"
@@ -76,21 +77,21 @@ nb::object statistics_object(AttentionStatistics statistics,
 
 void bind_statistics(nb::module_& module) {
   nb::list names;
-  for (const auto& [name, statistic] : kStatisticWords) {
+  for (const std::string_view name : kStatisticNames) {
     names.append(nb::str(name.data(), name.size()));
   }
   module.attr("STATISTICS") = nb::tuple(names);
   nb::class_<StatisticsObject>(module, "AttentionStatistics",
                                R"(What each head does, in numbers.
 
-    rows              (B, Hq, Lq, 8)         all statistics of each row, in the
-                                             order of headwise.STATISTICS
+    rows              (B, Hq, Lq, n)         the n statistics of each row, in
+                                             the order of headwise.STATISTICS
     top_keys          (B, Hq, Lq, top_keys)  int64; -1: there is none
     top_weights       (B, Hq, Lq, top_keys)
     columns           (B, Hq, Lkv)           weight that each key receives
     map_mean          (B, Hq, rows, columns) at most 64 x 64 cells
     map_largest       (B, Hq, rows, columns)
-    means             (Hq, 8)                of rows, over all rows with a key
+    means             (Hq, n)                of rows, over all rows with a key
     counted           (Hq)                   int64, the rows in the means
     rows_without_key  (Hq)                   int64
 
