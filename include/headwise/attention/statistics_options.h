@@ -16,7 +16,8 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// From `first` on: the share of a key.
+// From `first` on: the share of a key; before `separator`, of one key
+// (src/core/attention/one_key.h).
 enum class Statistic {
   entropy,
   distance,
