@@ -94,9 +94,7 @@ class MultiHeadAttention {
       std::optional<std::size_t> num_kv_heads = {},
       std::optional<std::size_t> vdim = {}) {
     return from_params(std::move(params),
-                       HeadCounts{.num_heads = num_heads,
-                                  .num_kv_heads = num_kv_heads,
-                                  .vdim = vdim});
+                       HeadCounts{num_heads, num_kv_heads, {}, vdim});
   }
 
   // Sets the input sizes that are still open (kOpenSize) and draws the
