@@ -57,20 +57,28 @@ constexpr std::size_t least_vectors(std::size_t rows) {
 template <class T>
 constexpr bool kScaled = std::is_same_v<T, std::int8_t>;
 
-// Calls body(std::integral_constant) with the number of rows.
+// Calls body(first row, std::integral_constant with the number of rows): once,
+// but for each row by itself where a vector is one number.
 template <class Body>
 HWY_INLINE void with_rows(std::size_t rows, const Body& body) {
   static_assert(kRowsAtOnce == 4);
+  constexpr std::integral_constant<std::size_t, 1> one;
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t r = 0; r < rows; ++r) {
+    body(r, one);
+  }
+#else
   switch (rows) {
     case 1:
-      return body(std::integral_constant<std::size_t, 1>());
+      return body(0, one);
     case 2:
-      return body(std::integral_constant<std::size_t, 2>());
+      return body(0, std::integral_constant<std::size_t, 2>());
     case 3:
-      return body(std::integral_constant<std::size_t, 3>());
+      return body(0, std::integral_constant<std::size_t, 3>());
     default:
-      return body(std::integral_constant<std::size_t, 4>());
+      return body(0, std::integral_constant<std::size_t, 4>());
   }
+#endif
 }
 
 // ---- Numbers as vectors of float32. ----
@@ -238,8 +246,11 @@ HWY_INLINE void score_rows(const float* q, const KeyPanel& panel, std::size_t D,
 template <class Reads>
 void score(const float* q, std::size_t rows, const KeyPanel& panel,
            std::size_t D, float factor, float* scores) {
-  with_rows(rows, [&](auto count) HWY_ATTR {
-    score_rows<Reads, decltype(count)::value>(q, panel, D, factor, scores);
+  constexpr std::size_t kNumbers = Reads::Products::kNumbers;
+  const std::size_t q_stride = whole_lines((D + kNumbers - 1) / kNumbers);
+  with_rows(rows, [&](std::size_t first, auto count) HWY_ATTR {
+    score_rows<Reads, decltype(count)::value>(
+        q + first * q_stride, panel, D, factor, scores + first * kKeyBlock);
   });
 }
 
@@ -266,6 +277,17 @@ struct Weighing {
 
 template <class Reads>
 constexpr std::size_t kElements = kKeyBlock / Reads::Products::kNumbers;
+
+template <class Reads>
+HWY_INLINE Weighing rows_from(const Weighing& w, std::size_t first, bool near) {
+  return {w.p + first * kKeyBlock,
+          w.elements + first * kElements<Reads>,
+          w.allowed,
+          w.context_stride,
+          w.sum + first,
+          w.context + first * w.context_stride,
+          near};
+}
 
 // Some vectors of features from `feature` on, of keys from `key` of the block
 // on; what the keys before them gave is in the context. Pairs are not in order.
@@ -410,31 +432,25 @@ HWY_INLINE void weigh_few_features(const Weighing& w, const ValueRows* parts,
 // How rows and keys take turns. Values that come from memory are read 16 keys
 // at a time, whole rows in sequence: three rows of p take all features of most
 // heads at once. Numbers that take time to widen are better widened once for
-// all rows. With kHalves, four rows of p take half of these features: for
-// values that are in the second-level cache and for short rows.
-template <class T, std::size_t kRows, bool kHalves>
+// all rows. Values that are in the second-level cache and short rows are read
+// as a whole block: four rows of p take half of these features.
+template <class Reads, std::size_t kRows>
 constexpr std::size_t kRowsTogether =
-    kHalves || sizeof(T) == 1 || std::is_same_v<T, Float16> || kRows < 3 ? kRows
-                                                                         : 3;
+    Reads::kNear || sizeof(typename Reads::Number) == 1 ||
+            std::is_same_v<typename Reads::Number, Float16> || kRows < 3
+        ? kRows
+        : 3;
 
 // The features that fill whole vectors, of some keys.
-template <class Reads, std::size_t kRows, bool kSelect, bool kHalves,
+template <class Reads, std::size_t kRows, bool kSelect, std::size_t kTogether,
           std::size_t kOfAll = kRows>
 HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
                            std::size_t key, std::size_t Dv) {
   using T = typename Reads::Number;
-  if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows, kHalves>;
-                kSome < kRows) {
-    weigh_keys<Reads, kSome, kSelect, kHalves, kRows>(w, values, key, Dv);
-    const Weighing rest = {w.p + kSome * kKeyBlock,
-                           w.elements + kSome * kElements<Reads>,
-                           w.allowed,
-                           w.context_stride,
-                           w.sum + kSome,
-                           w.context + kSome * w.context_stride,
-                           true};
-    weigh_keys<Reads, kRows - kSome, kSelect, kHalves, kRows>(rest, values, key,
-                                                              Dv);
+  if constexpr (kTogether < kRows) {
+    weigh_keys<Reads, kTogether, kSelect, kTogether, kRows>(w, values, key, Dv);
+    weigh_keys<Reads, kRows - kTogether, kSelect, kTogether, kRows>(
+        rows_from<Reads>(w, kTogether, true), values, key, Dv);
   } else {
     constexpr std::size_t kCount = vectors_of_features(kRows);
     constexpr bool kPrefetch = kPrefetches<T, kOfAll>;
@@ -454,24 +470,26 @@ HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
   }
 }
 
-template <class Reads, std::size_t kRows, bool kSelect, bool kHalves>
+// `whole_blocks`: not 16 keys at a time.
+template <class Reads, std::size_t kRows, bool kSelect, std::size_t kTogether>
 HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
-                           std::size_t part_count, std::size_t Dv) {
+                           std::size_t part_count, std::size_t Dv,
+                           bool whole_blocks) {
   using T = typename Reads::Number;
   if (Dv < kLanes) {
     weigh_few_features<Reads, kRows, kSelect>(w, parts, part_count, Dv);
     return;
   }
-  constexpr std::size_t kTogether = kRowsTogether<T, kRows, kHalves>;
   const bool one_pass =
       kTogether == kRows && vectors_of_features(kRows) * kLanes == Dv;
-  const std::size_t at_once = kHalves || one_pass ? kKeyBlock : kKeysAtOnce;
+  const std::size_t at_once =
+      whole_blocks || one_pass ? kKeyBlock : kKeysAtOnce;
   std::size_t key = 0;
   for (std::size_t part = 0; part < part_count; ++part) {
     ValueRows some = parts[part];
     for (std::size_t left = some.count; left != 0; left -= some.count) {
       some.count = std::min(left, at_once);
-      weigh_keys<Reads, kRows, kSelect, kHalves>(w, some, key, Dv);
+      weigh_keys<Reads, kRows, kSelect, kTogether>(w, some, key, Dv);
       key += some.count;
       some.rows = static_cast<const T*>(some.rows) +
                   static_cast<std::ptrdiff_t>(some.count) * some.row_stride;
@@ -509,15 +527,20 @@ void weigh(const float* p, std::size_t rows, const ValueRows* parts,
            std::size_t part_count, std::size_t Dv, bool near, float* sum,
            float* context) {
   const typename Reads::Elements elements(p, rows, keys_of(parts, part_count));
-  const Weighing w = {p,   elements.data(), nullptr, whole_lines(Dv),
-                      sum, context,         near};
-  with_rows(rows, [&](auto count) HWY_ATTR {
+  const Weighing all = {p,   elements.data(), nullptr, whole_lines(Dv),
+                        sum, context,         near};
+  with_rows(rows, [&](std::size_t first, auto count) HWY_ATTR {
     constexpr std::size_t kRows = decltype(count)::value;
-    if (Reads::kNear || near ||
-        Dv <= vectors_of_features(kRowsAtOnce) * kLanes) {
-      weigh_rows<Reads, kRows, false, true>(w, parts, part_count, Dv);
-    } else {
-      weigh_rows<Reads, kRows, false, false>(w, parts, part_count, Dv);
+    constexpr std::size_t kTogether = kRowsTogether<Reads, kRows>;
+    const bool whole_blocks =
+        Reads::kNear || near || Dv <= vectors_of_features(kRowsAtOnce) * kLanes;
+    const Weighing w = rows_from<Reads>(all, first, near);
+    // Two copies of the loops only where they differ.
+    if (kTogether == kRows || !whole_blocks) {
+      weigh_rows<Reads, kRows, false, kTogether>(w, parts, part_count, Dv,
+                                                 whole_blocks);
+    } else if constexpr (kTogether < kRows) {
+      weigh_rows<Reads, kRows, false, kRows>(w, parts, part_count, Dv, true);
     }
   });
 }
@@ -529,7 +552,7 @@ void weigh_allowed(const float* p, const KeyWords& allowed,
   const typename Reads::Elements elements(p, 1, keys_of(parts, part_count));
   const Weighing w = {p,   elements.data(), &allowed, whole_lines(Dv),
                       sum, context,         true};
-  weigh_rows<Reads, 1, true, true>(w, parts, part_count, Dv);
+  weigh_rows<Reads, 1, true, 1>(w, parts, part_count, Dv, true);
 }
 
 template <class Reads>
