@@ -127,10 +127,7 @@ NewArray::NewArray(const ArrayArgument& like, DType dtype,
       break;
     }
     case LibraryKind::other: {
-      std::size_t bytes = size_of(dtype);
-      for (const std::size_t extent : extents) {
-        bytes *= extent;
-      }
+      const std::size_t bytes = size_of(dtype) * element_count(extents);
       auto* memory = new Tensor<std::uint64_t, 1>(
           value_of(Tensor<std::uint64_t, 1>::create({(bytes + 7) / 8})));
       object_ = nb::capsule(memory, [](void* owned) noexcept {

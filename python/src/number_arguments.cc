@@ -1,6 +1,5 @@
 #include "number_arguments.h"
 
-#include <optional>
 #include <span>
 #include <string>
 
@@ -23,14 +22,6 @@ void for_each_element(std::span<const std::size_t> extents,
     for_each_element(extents.subspan(1), strides.subspan(1), call,
                      offset + static_cast<std::ptrdiff_t>(n) * strides[0]);
   }
-}
-
-std::size_t count_of(std::span<const std::size_t> extents) {
-  std::size_t count = 1;
-  for (const std::size_t extent : extents) {
-    count *= extent;
-  }
-  return count;
 }
 
 // Calls `call` with a value of the array's integer type; false for any other.
@@ -184,7 +175,7 @@ TensorView<const std::int64_t, Rank> integers(nb::handle value,
     if (extents.size() != Rank) {
       raise_kind(value, name, axes);
     }
-    std::int64_t* data = memory.new_integers(count_of(extents));
+    std::int64_t* data = memory.new_integers(element_count(extents));
     copy_sequence(value, name, extents, data);
     return row_major_view<Rank>(data, extents);
   }
@@ -192,7 +183,7 @@ TensorView<const std::int64_t, Rank> integers(nb::handle value,
   if (array.rank() != Rank) {
     array.raise_shape(axes);
   }
-  std::int64_t* data = memory.new_integers(count_of(array.extents()));
+  std::int64_t* data = memory.new_integers(element_count(array.extents()));
   const bool whole = with_integer_type(array.dtype(), [&](auto type) {
     const auto* from = static_cast<const decltype(type)*>(array.data());
     std::int64_t* to = data;
@@ -242,7 +233,7 @@ Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory,
     return {static_cast<const bool*>(kept.data()), extents, strides};
   }
   array.expect_on(ArrayArgument::kCpu);
-  bool* data = memory.new_booleans(count_of(extents));
+  bool* data = memory.new_booleans(element_count(extents));
   const bool whole = with_integer_type(array.dtype(), [&](auto type) {
     const auto* from = static_cast<const decltype(type)*>(array.data());
     bool* to = data;

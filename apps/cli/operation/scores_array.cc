@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "option_errors.h"
@@ -72,12 +71,8 @@ Result<std::vector<Axis>> axes_of(const std::string& option,
 Result<NamedAxes> flatten(const std::string& option, const std::string& text,
                           Array& array) {
   HEADWISE_ASSIGN(auto axes, axes_of(option, text, array));
-  std::size_t count = 1;
-  for (const std::size_t extent : array.shape) {
-    count *= extent;
-  }
   const NamedAxes named(array.shape, row_major(array.shape), axes);
-  array.shape = {count};
+  array.shape = {element_count(array.shape)};
   return named;
 }
 

@@ -43,11 +43,8 @@ struct OperationGradients {
       if (tensor == CallTensor::d_bias || expected.rank() == 0) {
         continue;
       }
-      std::size_t size = 1;
-      for (const std::size_t extent : expected.extents()) {
-        size *= extent;
-      }
-      HEADWISE_ASSIGN(auto elements, Tensor<float, 1>::create({size}));
+      HEADWISE_ASSIGN(auto elements,
+                      Tensor<float, 1>::create({expected.size()}));
       made.of_others.emplace_back(
           tensor,
           NamedGradient{std::string(name_of(tensor)),

@@ -94,11 +94,8 @@ Result<BiasGradient> make_bias_gradient(const Bias& bias) {
     return gradient;
   }
   const NamedAxes& axes = bias.axes();
-  std::size_t size = 1;
-  for (const std::size_t extent : axes.extents()) {
-    size *= extent;
-  }
-  HEADWISE_ASSIGN(auto elements, Tensor<float, 1>::create({size}));
+  HEADWISE_ASSIGN(auto elements,
+                  Tensor<float, 1>::create({element_count(axes.extents())}));
   gradient.shape.assign(axes.extents().begin(), axes.extents().end());
   gradient.elements = std::move(elements);
   gradient.by_scores = by_scores(gradient.elements.data(), axes.extents(),

@@ -44,6 +44,7 @@ class AnyView {
   const void* data() const { return data_; }
   DType dtype() const { return dtype_; }
   std::size_t rank() const { return extents_.size(); }
+  std::size_t size() const { return element_count(extents_); }
   std::span<const std::size_t> extents() const { return extents_; }
   std::span<const std::ptrdiff_t> strides() const { return strides_; }
 

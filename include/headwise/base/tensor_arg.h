@@ -63,6 +63,7 @@ class TensorArg {
   std::span<const std::ptrdiff_t> strides() const {
     return {strides_.data(), rank_};
   }
+  std::size_t size() const { return element_count(extents()); }
   std::size_t extent(std::size_t axis) const { return extents_[axis]; }
   std::ptrdiff_t stride(std::size_t axis) const { return strides_[axis]; }
 

@@ -84,6 +84,15 @@ struct std::tuple_element<Axis, headwise::PerAxis<Number, Rank>> {
 
 namespace headwise::inline HEADWISE_ABI {
 
+// How many elements a tensor with these extents has.
+constexpr std::size_t element_count(std::span<const std::size_t> extents) {
+  std::size_t count = 1;
+  for (const std::size_t extent : extents) {
+    count *= extent;
+  }
+  return count;
+}
+
 // Strides of data in C order without gaps.
 template <std::size_t Rank>
 constexpr Strides<Rank> row_major(const Extents<Rank>& extents) {
@@ -152,13 +161,7 @@ class TensorView {
   std::ptrdiff_t stride(std::size_t axis) const { return strides_[axis]; }
   static constexpr std::size_t rank() { return Rank; }
 
-  std::size_t size() const {
-    std::size_t count = 1;
-    for (const std::size_t extent : extents_) {
-      count *= extent;
-    }
-    return count;
-  }
+  std::size_t size() const { return element_count(extents_); }
 
   template <class... Index>
   requires(sizeof...(Index) == Rank) T& operator()(Index... index) const {

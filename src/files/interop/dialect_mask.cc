@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <new>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,8 +115,7 @@ Result<const MaskForm*> form_of_mask(const Reader& reader, const Array& mask) {
 // The array as one row of elements.
 Array flat(const Array& mask) {
   Array elements = mask;
-  elements.shape = {std::accumulate(mask.shape.begin(), mask.shape.end(),
-                                    std::size_t{1}, std::multiplies<>())};
+  elements.shape = {element_count(mask.shape)};
   return elements;
 }
 
@@ -158,8 +155,8 @@ Result<Tensor<T, 1>> padded(Tensor<T, 1> rows,
     return rows;
   }
   // From the shape: rows without an element are rows, too.
-  const std::size_t count = std::accumulate(
-      shape.begin(), shape.end() - 1, std::size_t{1}, std::multiplies<>());
+  const std::size_t count =
+      element_count(std::span(shape).first(shape.size() - 1));
   HEADWISE_ASSIGN(auto longer, Tensor<T, 2>::create({count, to}));
   std::ranges::fill(longer.elements(), missing);
   for (std::size_t row = 0; row < count; ++row) {

@@ -1,7 +1,5 @@
 #include "train/same_run.h"
 
-#include <functional>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -26,12 +24,9 @@ std::string sha256_of_examples(const ClassifierExamples& examples) {
 std::string sha256_of_params(const std::map<std::string, AnyView>& params) {
   std::vector<std::span<const std::byte>> pieces;
   for (const auto& [name, view] : params) {
-    const std::size_t count =
-        std::accumulate(view.extents().begin(), view.extents().end(),
-                        std::size_t{1}, std::multiplies<>());
     pieces.push_back(std::as_bytes(std::span(name)));
     pieces.push_back(std::as_bytes(
-        std::span(static_cast<const float*>(view.data()), count)));
+        std::span(static_cast<const float*>(view.data()), view.size())));
   }
   return sha256_of(pieces);
 }

@@ -80,14 +80,6 @@ float number_to_round_again(double number) {
 
 }  // namespace
 
-std::size_t element_count(std::span<const std::size_t> shape) {
-  std::size_t count = 1;
-  for (const std::size_t extent : shape) {
-    count *= extent;
-  }
-  return count;
-}
-
 Status check_size(std::span<const std::size_t> shape) {
   std::vector<std::size_t> factors(shape.begin(), shape.end());
   factors.push_back(sizeof(double));

@@ -51,7 +51,6 @@ Result<Array> array_from(std::span<const double> numbers,
 Result<Array> array_from(std::span<const std::int64_t> numbers,
                          std::vector<std::size_t> shape, DType dtype);
 
-std::size_t element_count(std::span<const std::size_t> shape);
 // Takes memory for that many elements of 8 bytes from the node that runs, for a
 // vector that is made next. Errors: out_of_memory.
 Status check_size(std::span<const std::size_t> shape);

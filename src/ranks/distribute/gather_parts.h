@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,12 +73,9 @@ class PartGathering {
     const std::size_t count = parts_.back().first + parts_.back().count;
     HEADWISE_ASSIGN(auto whole,
                     Tensor<float, Rank>::create_unset(with_count(own, count)));
-    const auto axis =
-        own.extents().begin() + static_cast<std::ptrdiff_t>(axis_);
-    const std::size_t outer = std::accumulate(
-        own.extents().begin(), axis, std::size_t{1}, std::multiplies<>());
-    const std::size_t inner = std::accumulate(
-        axis + 1, own.extents().end(), std::size_t{1}, std::multiplies<>());
+    const std::span<const std::size_t> extents = own.extents();
+    const std::size_t outer = element_count(extents.first(axis_));
+    const std::size_t inner = element_count(extents.subspan(axis_ + 1));
     for (std::size_t r = 0; r < parts.size(); ++r) {
       const std::size_t length = parts_[r].count * inner;
       for (std::size_t n = 0; length != 0 && n < outer; ++n) {

@@ -143,11 +143,7 @@ class GradientRun {
         continue;
       }
       const TensorArg expected = expected_tensor(spec, gradient);
-      std::size_t size = 1;
-      for (const std::size_t extent : expected.extents()) {
-        size *= extent;
-      }
-      HEADWISE_TRY(make_unset({size}, of_heads.of_options[n]));
+      HEADWISE_TRY(make_unset({expected.size()}, of_heads.of_options[n]));
       tensors.set(gradient, TensorArg(of_heads.of_options[n].data(),
                                       DType::float32, expected.extents()));
     }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -65,9 +63,7 @@ std::vector<ShardedParam> sharded_params(
     const auto extents = view.extents();
     const bool is_matrix = extents.size() > 1;
     const std::size_t row_size =
-        is_matrix ? std::accumulate(extents.begin() + 1, extents.end(),
-                                    std::size_t{1}, std::multiplies<>())
-                  : 1;
+        is_matrix ? element_count(extents.subspan(1)) : 1;
     const bool has_bias =
         name.ends_with(kWeight) &&
         params.contains(name.substr(0, name.size() - kWeight.size()) + ".bias");

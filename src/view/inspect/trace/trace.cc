@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -19,14 +18,9 @@ T load(const std::byte* place) {
   return value;
 }
 
-std::size_t elements_in(std::span<const std::size_t> extents) {
-  return std::accumulate(extents.begin(), extents.end(), std::size_t{1},
-                         std::multiplies<>());
-}
-
 // Copies a view's elements in C order.
 std::vector<std::byte> packed(const AnyView& view) {
-  const std::size_t count = elements_in(view.extents());
+  const std::size_t count = view.size();
   const std::size_t bytes = size_of(view.dtype());
   std::vector<std::byte> data(count * bytes);
   std::vector<std::size_t> index(view.rank(), 0);
@@ -53,9 +47,8 @@ std::vector<std::byte> packed(const AnyView& view) {
 template <class Row>
 void for_each_view_row(const AnyView& view, const Row& row) {
   const std::size_t last = view.rank() - 1;
-  const std::size_t count = elements_in(view.extents()) == 0
-                                ? 0
-                                : elements_in(view.extents().first(last));
+  const std::size_t count =
+      view.size() == 0 ? 0 : element_count(view.extents().first(last));
   std::vector<std::size_t> index(last, 0);
   std::ptrdiff_t offset = 0;
   for (std::size_t n = 0; n < count; ++n) {
@@ -175,7 +168,7 @@ StepSummary summary_of(const AnyView& view) {
 
 AnyView TracedStep::view() const { return {data.data(), dtype, extents}; }
 
-std::size_t TracedStep::size() const { return elements_in(extents); }
+std::size_t TracedStep::size() const { return element_count(extents); }
 
 double TracedStep::at(std::size_t index) const {
   const std::byte* place = &data[index * size_of(dtype)];
