@@ -1,4 +1,3 @@
-#include <atomic>
 #include <utility>
 
 #include "headwise/kernels/targets.h"
@@ -57,17 +56,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headwise::inline HEADWISE_ABI::kernels {
-namespace {
-// The compiler might remove a loop whose result cannot be read.
-std::atomic<float> last_result;
-}  // namespace
-
 HWY_EXPORT(products);
 
 double run_pair_products(std::size_t turns) {
   float result = 0;
   const double operations = HWY_DYNAMIC_DISPATCH(products)(turns, &result);
-  last_result.store(result, std::memory_order_relaxed);
+  keep_result(result);
   return operations;
 }
 }  // namespace headwise::inline HEADWISE_ABI::kernels

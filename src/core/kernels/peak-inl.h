@@ -13,6 +13,11 @@
 
 #include "headwise/version.h"
 
+namespace headwise::inline HEADWISE_ABI::kernels {
+// The compiler might remove a loop whose result cannot be read.
+void keep_result(float result);
+}  // namespace headwise::inline HEADWISE_ABI::kernels
+
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {

@@ -64,10 +64,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headwise::inline HEADWISE_ABI::kernels {
-namespace {
-// The compiler might remove a loop whose result cannot be read.
-std::atomic<float> last_result;
-}  // namespace
+void keep_result(float result) {
+  static std::atomic<float> last;
+  last.store(result, std::memory_order_relaxed);
+}
 
 HWY_EXPORT(multiply_adds);
 HWY_EXPORT(sum_of);
@@ -75,14 +75,12 @@ HWY_EXPORT(sum_of);
 double run_multiply_adds(std::size_t turns) {
   float result = 0;
   const double operations = HWY_DYNAMIC_DISPATCH(multiply_adds)(turns, &result);
-  last_result.store(result, std::memory_order_relaxed);
+  keep_result(result);
   return operations;
 }
 
 void read_all(std::span<const float> elements) {
-  last_result.store(
-      HWY_DYNAMIC_DISPATCH(sum_of)(elements.data(), elements.size()),
-      std::memory_order_relaxed);
+  keep_result(HWY_DYNAMIC_DISPATCH(sum_of)(elements.data(), elements.size()));
 }
 }  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

@@ -88,15 +88,13 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
 }
 
 Result<const SafetensorsFile*> ShardedSafetensors::shard_of(
-    std::string_view name) const try {
+    std::string_view name) const {
   const auto shard = shard_names_.find(name);
   if (shard == shard_names_.end()) {
     return subject_.error(ErrorCode::out_of_range,
                           message("has no tensor {}", printable(name)));
   }
   return &shards_.find(shard->second)->second;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 Result<SafetensorsTensor> ShardedSafetensors::tensor(

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/out_of_memory.h"
 #include "heads/weight_tiles.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -139,7 +138,7 @@ void add_overlap_rows(const MapTile& a, const MapTile& b, std::size_t rows,
 
 Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
                                        const ComparedMaps& b,
-                                       const Executor* executor) try {
+                                       const Executor* executor) {
   const Executor& run = executor ? *executor : Executor::default_executor();
   HEADWISE_ASSIGN(auto sums,
                   Tensor<double, 2>::create({heads_of(a), heads_of(b)}));
@@ -162,8 +161,6 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
     sum = std::min(1.0, sum / static_cast<double>(tokens));
   }
   return sums;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/out_of_memory.h"
 #include "heads/weight_tiles.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -46,7 +45,7 @@ OffsetProfile profile_of(const OffsetSums& sums, const Sums& weights,
 
 Result<std::vector<OffsetProfile>> offset_profiles(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
-    bool causal, const Executor& executor) try {
+    bool causal, const Executor& executor) {
   const std::size_t length = query.extent(1);
   OffsetSums sums{.weights = std::vector<Sums>(query.extent(2))};
   const auto see = [&](std::size_t first, TensorView<const float, 4> weights) {
@@ -72,8 +71,6 @@ Result<std::vector<OffsetProfile>> offset_profiles(
     profiles.push_back(profile_of(sums, weights, length));
   }
   return profiles;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 std::vector<double> positional_scores(std::span<const OffsetProfile> texts) {

@@ -43,7 +43,6 @@ class PairSums {
       to[j] = static_cast<float>(columns_[j] / n);
     }
   }
-  void column_sums(float* to) const { column_means(1, to); }
   // Means over all pairs of a cell, masked ones counting 0.
   void map_means(float* to) const {
     for (std::size_t n = 0; n < cells_.size(); ++n) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/models/wordpiece.h"
@@ -75,7 +74,7 @@ Status run_part(const TextModel& model, const Part& part, const TextsPass& pass,
 }  // namespace
 
 Status visit_text_layers(const TextModel& model, const RaggedTokens& texts,
-                         const TextsPass& pass, SeeTextLayer see) try {
+                         const TextsPass& pass, SeeTextLayer see) {
   const Executor& executor =
       pass.executor == nullptr ? Executor::default_executor() : *pass.executor;
   const std::vector<Batch> batches = batches_of(texts);
@@ -91,8 +90,6 @@ Status visit_text_layers(const TextModel& model, const RaggedTokens& texts,
                        progress.add(part.ids.size());
                        return ok();
                      });
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 Result<Tensor<bool, 1>> separators_in(const TextModel& model,

@@ -106,7 +106,7 @@ Result<double> InductionRun::take_step(const Executor& executor) {
   HEADWISE_ASSIGN(const auto texts,
                   repeated_texts(settings_.seed, steps() * kInductionBatch,
                                  kInductionBatch));
-  HEADWISE_ASSIGN(auto targets, next_tokens(texts));
+  auto targets = next_tokens(texts);
   ignore_first_halves(texts, targets);
   HEADWISE_ASSIGN(auto saved,
                   model_.forward_for_backward(texts, {.executor = &executor}));

@@ -55,7 +55,7 @@ Status add_scores(const CausalModel& model, const RaggedTokens& texts,
 }  // namespace
 
 Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
-                                        TensorView<const float, 2> logits) try {
+                                        TensorView<const float, 2> logits) {
   HEADWISE_TRY(check_shape(kNextToken, "logits", logits.extents(),
                            "(tokens, vocab_size)",
                            Extents<2>{text.size(), logits.extent(1)}));
@@ -88,8 +88,6 @@ Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
         loss_on_repeats / static_cast<double>(score.repeats);
   }
   return score;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 Result<std::vector<NextTokenScore>> next_token_scores(
@@ -125,7 +123,7 @@ double accuracy_on_repeats(std::span<const NextTokenScore> scores) {
              : static_cast<double>(right) / static_cast<double>(repeats);
 }
 
-Result<std::vector<std::int64_t>> next_tokens(const RaggedTokens& texts) try {
+std::vector<std::int64_t> next_tokens(const RaggedTokens& texts) {
   std::vector<std::int64_t> next;
   for (const auto& text : texts) {
     if (!text.empty()) {
@@ -134,8 +132,6 @@ Result<std::vector<std::int64_t>> next_tokens(const RaggedTokens& texts) try {
     }
   }
   return next;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

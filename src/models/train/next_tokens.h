@@ -17,7 +17,7 @@ namespace headwise::inline HEADWISE_ABI {
 Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
                                         TensorView<const float, 2> logits);
 // For each row of the model's logits, the next token, or kIgnoredTarget for the
-// last of a text. Errors: out_of_memory.
-Result<std::vector<std::int64_t>> next_tokens(const RaggedTokens& texts);
+// last of a text.
+std::vector<std::int64_t> next_tokens(const RaggedTokens& texts);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -26,14 +26,12 @@ constexpr TokenId kFirstWord = 4;  // after the special tokens
 
 }  // namespace
 
-Result<Vocabulary> repeated_vocabulary() try {
+Result<Vocabulary> repeated_vocabulary() {
   std::string lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
   for (const std::string_view word : kWords) {
     lines += std::string(word) + "\n";
   }
   return parse_vocabulary(lines, "vocab.txt");
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 Result<RaggedTokens> repeated_texts(Seed seed, std::uint64_t first,

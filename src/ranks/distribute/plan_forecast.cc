@@ -193,7 +193,7 @@ Forecast forecast_heads(const ShardRequest& request, const ShardPlan& plan,
   const auto ranks = static_cast<double>(plan.ranks.size());
   const auto element = static_cast<double>(options.element_bytes);
   const Numbers all = all_numbers(request, options);
-  const std::vector<double> work = *work_of_ranks(request, plan);
+  const std::vector<double> work = work_of_ranks(request, plan);
   double slowest = 0;
   double most_received = 0;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
@@ -230,7 +230,7 @@ Forecast forecast_heads(const ShardRequest& request, const ShardPlan& plan,
 // What one rank would take, and how the ranks compare with that.
 void compare_with_one_rank(const ShardRequest& request, const ShardPlan& plan,
                            const ForecastOptions& options, Forecast& forecast) {
-  const std::vector<double> work = *work_of_ranks(request, plan);
+  const std::vector<double> work = work_of_ranks(request, plan);
   forecast.one_rank_seconds = std::accumulate(work.begin(), work.end(), 0.0) *
                               products_of_one_rank(options) /
                               options.multiply_adds_per_second;

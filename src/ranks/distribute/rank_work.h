@@ -4,20 +4,15 @@
 #include <span>
 #include <vector>
 
-#include "headwise/base/result.h"
 #include "headwise/distribute/shard_plan.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Who owns the tokens of a range, in order: the pieces of ShardPlan::queries or
-// ::keys, cut to the range. Errors: out_of_memory.
-Result<std::vector<OwnedPiece>> owners_of(std::span<const OwnedPiece> pieces,
-                                          const TokenPiece& range);
 // The number of pairs of query and key that each rank computes, counted once
-// per query head: its work. For a plan of the request. Errors: out_of_memory.
-Result<std::vector<double>> work_of_ranks(const ShardRequest& request,
-                                          const ShardPlan& plan);
+// per query head: its work. For a plan of the request.
+std::vector<double> work_of_ranks(const ShardRequest& request,
+                                  const ShardPlan& plan);
 // The largest work of a rank divided by the mean, minus 1; 0 without work.
 double imbalance_of(std::span<const double> work);
 

@@ -121,30 +121,14 @@ ShardPlan plan_by_heads(const ShardRequest& request) {
   return plan;
 }
 
-std::vector<double> work_per_rank(const ShardRequest& request,
-                                  const ShardPlan& plan) {
-  std::vector<double> work;
-  work.reserve(plan.ranks.size());
-  for (const RankShare& share : plan.ranks) {
-    double pairs = 0;
-    for (const auto& [s, range] : share.queries) {
-      const PlannedSequence& sequence = request.sequences[s];
-      pairs += static_cast<double>(
-          request.band.pairs(range, sequence.all_keys(), sequence.query_start));
-    }
-    work.push_back(pairs * static_cast<double>(share.heads.count));
-  }
-  return work;
-}
-
 ShardPlan plan_better(const ShardRequest& request) {
   ShardPlan by_context = plan_by_context(request);
   if (request.kv_heads < request.ranks) {
     return by_context;
   }
   ShardPlan by_heads = plan_by_heads(request);
-  return imbalance_of(work_per_rank(request, by_heads)) <=
-                 imbalance_of(work_per_rank(request, by_context))
+  return imbalance_of(work_of_ranks(request, by_heads)) <=
+                 imbalance_of(work_of_ranks(request, by_context))
              ? by_heads
              : by_context;
 }
@@ -165,34 +149,20 @@ Result<ShardPlan> plan_shards(const ShardRequest& request) try {
   return caught_out_of_memory();
 }
 
-Result<std::vector<OwnedPiece>> owners_of(std::span<const OwnedPiece> pieces,
-                                          const TokenPiece& range) try {
-  const auto ends_before = [](const OwnedPiece& one, const TokenPiece& wanted) {
-    return std::pair(one.piece.sequence, one.piece.range.end()) <=
-           std::pair(wanted.sequence, wanted.range.first);
-  };
-  std::vector<OwnedPiece> owners;
-  for (auto one =
-           std::lower_bound(pieces.begin(), pieces.end(), range, ends_before);
-       range.range.tokens != 0 && one != pieces.end() &&
-       one->piece.sequence == range.sequence &&
-       one->piece.range.first < range.range.end();
-       ++one) {
-    const std::size_t first =
-        std::max(one->piece.range.first, range.range.first);
-    const std::size_t end = std::min(one->piece.range.end(), range.range.end());
-    owners.push_back({{range.sequence, {first, end - first}}, one->rank});
+std::vector<double> work_of_ranks(const ShardRequest& request,
+                                  const ShardPlan& plan) {
+  std::vector<double> work;
+  work.reserve(plan.ranks.size());
+  for (const RankShare& share : plan.ranks) {
+    double pairs = 0;
+    for (const auto& [s, range] : share.queries) {
+      const PlannedSequence& sequence = request.sequences[s];
+      pairs += static_cast<double>(
+          request.band.pairs(range, sequence.all_keys(), sequence.query_start));
+    }
+    work.push_back(pairs * static_cast<double>(share.heads.count));
   }
-  return owners;
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-Result<std::vector<double>> work_of_ranks(const ShardRequest& request,
-                                          const ShardPlan& plan) try {
-  return work_per_rank(request, plan);
-} catch (...) {
-  return caught_out_of_memory();
+  return work;
 }
 
 double imbalance_of(std::span<const double> work) {

@@ -106,9 +106,9 @@ TEST(NextTokenTest, TheAccuracyIsThatOfAllTextsTogether) {
 }
 
 TEST(NextTokenTest, TheLastTokenOfATextHasNone) {
-  EXPECT_THAT(next_tokens({{7, 9, 5}, {}, {6}}).value(),
+  EXPECT_THAT(next_tokens({{7, 9, 5}, {}, {6}}),
               ElementsAre(9, 5, kIgnoredTarget, kIgnoredTarget));
-  EXPECT_THAT(next_tokens({}).value(), IsEmpty());
+  EXPECT_THAT(next_tokens({}), IsEmpty());
 }
 
 TEST(NextTokenTest, ErrorsAreTheModels) {

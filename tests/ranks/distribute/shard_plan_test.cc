@@ -126,31 +126,6 @@ RC_GTEST_PROP(ShardPlanTest, QueriesAndKeysOfTheSameTokensGoTogether, ()) {
   RC_ASSERT(plan.queries == plan.keys);
 }
 
-RC_GTEST_PROP(ShardPlanTest, OwnersOfARangeAreThePiecesCutToIt, ()) {
-  ShardRequest request = any_request();
-  request.sequences.push_back({any_length() + 1, any_length() + 1});
-  const ShardPlan plan = plan_shards(request).value();
-  const std::size_t s = any(0, request.sequences.size() - 1);
-  const std::size_t first = any(0, request.sequences[s].queries);
-  const TokenPiece range = {
-      s, {first, any(0, request.sequences[s].queries - first)}};
-  const std::vector<OwnedPiece> owners = owners_of(plan.queries, range).value();
-  std::size_t next = first;
-  for (const OwnedPiece& one : owners) {
-    const TokenPiece& piece = one.piece;
-    RC_ASSERT(piece.sequence == s);
-    RC_ASSERT(piece.range.first == next);
-    RC_ASSERT(piece.range.tokens > 0U);
-    next = piece.range.end();
-    const auto holds = [&](const TokenPiece& own) {
-      return own.sequence == s && own.range.first <= piece.range.first &&
-             own.range.end() >= next;
-    };
-    RC_ASSERT(std::ranges::any_of(plan.ranks[one.rank].queries, holds));
-  }
-  RC_ASSERT(next == range.range.end());
-}
-
 std::size_t tokens_of(const std::vector<TokenPiece>& pieces) {
   return std::transform_reduce(
       pieces.begin(), pieces.end(), std::size_t{0}, std::plus<>(),
@@ -166,8 +141,7 @@ std::size_t most_tokens(const ShardPlan& plan) {
 }
 
 double imbalance(const ShardRequest& request) {
-  return imbalance_of(
-      work_of_ranks(request, plan_shards(request).value()).value());
+  return imbalance_of(work_of_ranks(request, plan_shards(request).value()));
 }
 
 ShardRequest causal_request(std::size_t ranks, std::size_t tokens) {
