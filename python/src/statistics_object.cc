@@ -42,7 +42,7 @@ nb::object of_statistic(const nb::object& all, nb::handle statistic) {
   }
   EnumWord<Statistic> words[kStatistics];
   for (std::size_t n = 0; n < kStatistics; ++n) {
-    words[n] = {kStatisticNames[n], static_cast<Statistic>(n)};
+    words[n] = {kStatisticRows[n].name, static_cast<Statistic>(n)};
   }
   const Statistic wanted =
       one_of(statistic, {"AttentionStatistics", "statistic"}, words);
@@ -77,10 +77,16 @@ nb::object statistics_object(AttentionStatistics statistics,
 
 void bind_statistics(nb::module_& module) {
   nb::list names;
-  for (const std::string_view name : kStatisticNames) {
+  nb::list of_positions;
+  for (std::size_t n = 0; n < kStatistics; ++n) {
+    const std::string_view name = kStatisticRows[n].name;
     names.append(nb::str(name.data(), name.size()));
+    if (compares_positions(static_cast<Statistic>(n))) {
+      of_positions.append(names[n]);
+    }
   }
   module.attr("STATISTICS") = nb::tuple(names);
+  module.attr("POSITION_STATISTICS") = nb::tuple(of_positions);
   nb::class_<StatisticsObject>(module, "AttentionStatistics",
                                R"(What each head does, in numbers.
 

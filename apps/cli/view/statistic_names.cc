@@ -34,8 +34,8 @@ Status check_sort(const std::string& name, bool cross) {
   }
   std::string others;
   for (std::size_t n = 0; n < kStatistics; ++n) {
-    if (!compares_positions(static_cast<Statistic>(n))) {
-      others += (others.empty() ? "" : ", ") + std::string(kStatisticNames[n]);
+    if (const auto of = static_cast<Statistic>(n); !compares_positions(of)) {
+      others += (others.empty() ? "" : ", ") + std::string(name_of(of));
     }
   }
   return bad_option("--sort", name,

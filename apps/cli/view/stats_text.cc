@@ -116,7 +116,7 @@ std::string statistic_cell(double number, std::size_t width, int digits = 4) {
                             : fmt::format(" {:>{}.{}f}", number, width, digits);
 }
 
-// Of a column, such that the statistics fit 80 columns.
+// Of a column.
 std::size_t width_of(std::string_view name) {
   return std::max<std::size_t>(7, name.size());
 }

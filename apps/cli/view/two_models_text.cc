@@ -26,7 +26,8 @@ std::string name_of(const HeadId& head) {
 
 // The text at the right end of a cell.
 std::string right(std::string_view text, std::size_t columns) {
-  return std::string(columns - columns_of(text), ' ').append(text);
+  return std::string(columns - std::min(columns, columns_of(text)), ' ')
+      .append(text);
 }
 
 std::string number_or_dash(double number, int digits, std::size_t width) {

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "headwise/base/result.h"
@@ -16,8 +17,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// From `first` on: the share of a key; before `separator`, of one key
-// (src/core/attention/one_key.h).
+// Of a row (attention/statistics.h).
 enum class Statistic {
   entropy,
   distance,
@@ -28,17 +28,28 @@ enum class Statistic {
   next,
   separator,
 };
-inline constexpr std::size_t kStatistics = 8;
+struct StatisticRow {
+  std::string_view name;
+  // If it is the share of one key that moves with the query: how far that is
+  // from the query's own (src/core/attention/one_key.h).
+  std::optional<int> offset{};
+};
+// In the order of the enum.
+inline constexpr StatisticRow kStatisticRows[] = {
+    {"entropy"},      {"distance"}, {"largest"}, {"first"},
+    {"previous", -1}, {"self", 0},  {"next", 1}, {"separator"}};
+inline constexpr std::size_t kStatistics = std::size(kStatisticRows);
 
 constexpr std::size_t index_of(Statistic statistic) {
   return static_cast<std::size_t>(statistic);
 }
-// In the order of the enum.
-inline constexpr std::array<std::string_view, kStatistics> kStatisticNames = {
-    "entropy",  "distance", "largest", "first",
-    "previous", "self",     "next",    "separator"};
 constexpr std::string_view name_of(Statistic statistic) {
-  return kStatisticNames[index_of(statistic)];
+  return kStatisticRows[index_of(statistic)].name;
+}
+// Of the query and of the keys: it has no meaning for cross-attention.
+constexpr bool compares_positions(Statistic statistic) {
+  return statistic == Statistic::distance ||
+         kStatisticRows[index_of(statistic)].offset;
 }
 
 // Cells of a map along an axis of `length` queries or keys: query i is in cell

@@ -63,15 +63,6 @@ struct UnevenRows {
 UnevenRows uneven_rows(TensorView<const float, 4> attn_weights,
                        TensorView<const std::int64_t, 1> query_lengths = {});
 
-// Which statistics of a head say something (attention/statistics.h).
-
-// Whether the statistic compares the position of the query with those of the
-// keys. Such a statistic has no meaning for cross-attention.
-constexpr bool compares_positions(Statistic statistic) {
-  return statistic == Statistic::distance || statistic == Statistic::previous ||
-         statistic == Statistic::self || statistic == Statistic::next;
-}
-
 // The means, over all sequences of the spec, that are 0 whatever the head does
 // become NaN.
 void leave_out_unknown(const AttentionSpec& spec, PooledStatistics& pooled);

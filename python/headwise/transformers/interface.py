@@ -86,10 +86,10 @@ def _masked(mask: torch.Tensor | None, causal: bool, window: int | None,
     positions = _at_the_end(queries, keys)
     if mask.dtype == torch.bool:
         # The mask leaves out padding, too; statistics must know which keys it is.
-        seen, starts, gone = (None, None, None) if torch.compiler.is_compiling() else \
-            getattr(mask, "_headwise_keys", (None, None, None))
-        return Masked(Operands(mask=mask, key_mask=seen, key_starts=starts), positions,
-                      first_gone=gone)
+        nothing = (NO_OPERANDS, None)
+        padding, gone = nothing if torch.compiler.is_compiling() else \
+            getattr(mask, "_headwise_keys", nothing)
+        return Masked(padding._replace(mask=mask), positions, first_gone=gone)
     if not mask.dtype.is_floating_point:
         raise TypeError(f"attention_mask is {mask.dtype}, expected torch.bool, true = may "
                         "attend, or floating-point numbers, which are added to the scores")

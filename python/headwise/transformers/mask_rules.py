@@ -51,13 +51,13 @@ def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
             q_offset=q_offset, kv_offset=kv_offset, mask_function=mask_function,
             attention_mask=attention_mask, device=device, **others)
         if not torch.compiler.is_compiling():
-            seen = None
+            padding = NO_OPERANDS
             if attention_mask is not None and attention_mask.ndim == 2:
                 seen = _seen(attention_mask, kv_offset, kv_length)
                 seen = torch.nn.functional.pad(seen, (0, kv_length - seen.shape[1]))
+                padding = Operands(key_mask=seen, key_starts=_first_of(seen))
             mask._headwise_keys = (
-                seen, None if seen is None else _first_of(seen),
-                _first_gone(attention_mask, batch_size, kv_offset))
+                padding, _first_gone(attention_mask, batch_size, kv_offset))
         return mask
     causal, left, right = rules
     packed = torch.empty(batch_size, 1, 1, 8, dtype=torch.int64)

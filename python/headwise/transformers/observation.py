@@ -59,8 +59,8 @@ class Heads(Mapping):
         for layer in self._layers:
             if layer.number == number and head in layer.head_numbers:
                 at = layer.head_numbers.index(head)
-                return HeadStatistics(number, head, int(layer.queries[at]),
-                                      *layer.means()[at].tolist())
+                means = dict(zip(STATISTICS, layer.means()[at].tolist(), strict=True))
+                return HeadStatistics(number, head, int(layer.queries[at]), **means)
         raise KeyError(f"no attention of head {head} of layer {number} was computed")
 
     def __iter__(self) -> Iterator[tuple[int, int]]:

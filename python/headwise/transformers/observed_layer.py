@@ -15,8 +15,7 @@ from headwise.transformers.attention_call import AttentionCall
 
 # Those that a call without separators has, in the order of its rows.
 STATISTICS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
-_OF_POSITIONS = [STATISTICS.index(name)
-                 for name in ("distance", "previous", "self", "next")]
+_OF_POSITIONS = [STATISTICS.index(name) for name in _core.POSITION_STATISTICS]
 
 _IS_FIRST = torch.tensor([name == "first" for name in STATISTICS])
 

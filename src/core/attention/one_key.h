@@ -1,4 +1,5 @@
-// The statistics that are the share of one key in a row.
+// The statistics that are the share of one key in a row: `first` and those with
+// an offset, which come after it.
 #pragma once
 
 #include <array>
@@ -11,7 +12,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// The first of them is Statistic::first.
 inline constexpr std::size_t kOneKeys =
     index_of(Statistic::separator) - index_of(Statistic::first);
 
@@ -20,8 +20,12 @@ inline constexpr std::size_t kOneKeys =
 inline std::array<std::int64_t, kOneKeys> one_keys(const BoundMask& mask,
                                                    std::size_t b,
                                                    std::int64_t position) {
-  return {static_cast<std::int64_t>(mask.first_key(b)), position - 1, position,
-          position + 1};
+  std::array<std::int64_t, kOneKeys> keys = {
+      static_cast<std::int64_t>(mask.first_key(b))};
+  for (std::size_t k = 1; k < kOneKeys; ++k) {
+    keys[k] = position + *kStatisticRows[index_of(Statistic::first) + k].offset;
+  }
+  return keys;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

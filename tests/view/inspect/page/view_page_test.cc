@@ -182,7 +182,7 @@ TEST(ViewPageTest, NoTextLeavesItsPlace) {
 TEST(ViewPageTest, EveryStatisticHasItsWord) {
   const Heads heads(1, 2, 2);
   const std::string html = page_of(heads, heads.settings());
-  for (const std::string_view name : kStatisticNames) {
+  for (const auto& [name, offset] : kStatisticRows) {
     EXPECT_EQ(count(html, "'statistic." + std::string(name) + "': "), 1u)
         << name;
   }
