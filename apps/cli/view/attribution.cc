@@ -113,7 +113,7 @@ Attribution attribution_by_norms() {
   return attribution;
 }
 
-void add_norms(const ViewedLayer& layer, TensorView<const float, 3> norms,
+void add_norms(const NumberedLayer& layer, TensorView<const float, 3> norms,
                const NormStatistics& done, Attribution& attribution) {
   const std::vector<double> sums = mean_sums(done);
   for (std::size_t h = 0; h < sums.size(); ++h) {

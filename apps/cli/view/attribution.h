@@ -47,7 +47,7 @@ struct Attribution {
 // heads.
 Attribution attribution_by_norms();
 // Adds the heads of a layer; norms (1, Hq, Lkv) of its keys.
-void add_norms(const ViewedLayer& layer, TensorView<const float, 3> norms,
+void add_norms(const NumberedLayer& layer, TensorView<const float, 3> norms,
                const NormStatistics& done, Attribution& attribution);
 
 // By any other measure. Errors: those of the library, with the names of the

@@ -221,7 +221,7 @@ Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
     }
     const char* const option =
         !flags.seen.against.empty() && n % 2 == 1 ? "--against" : "--model";
-    const auto see = [&](const ViewedLayer& layer) -> Status {
+    const auto see = [&](const NumberedLayer& layer) -> Status {
       Status s = add_to_page(page, layer, attribution, drawing);
       ++done;
       show();

@@ -144,8 +144,8 @@ void PageAttribution::add_to(ViewPageSettings& settings) const {
   }
 }
 
-void PageAttribution::add_to(const ViewedLayer& seen,
-                             headwise::ViewedLayer& given) const {
+void PageAttribution::add_to(const NumberedLayer& seen,
+                             ViewedLayer& given) const {
   if (!seen.of_text) {
     return;
   }

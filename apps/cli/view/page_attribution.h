@@ -53,7 +53,7 @@ class PageAttribution {
   // The settings refer to this object.
   void add_to(ViewPageSettings& settings) const;
   // `given` refers to this object.
-  void add_to(const ViewedLayer& seen, headwise::ViewedLayer& given) const;
+  void add_to(const NumberedLayer& seen, ViewedLayer& given) const;
 
  private:
   Status take_gradients(const PageAttributionFlags& flags,

@@ -50,7 +50,7 @@ Status leave_out_unknown_of_weights(TensorView<const float, 4> attn_weights,
 // `norms`, unless null, takes what the keys add, from the same pass. Means that
 // are 0 whatever the head does are NaN.
 Result<PooledStatistics> statistics_of(
-    const ViewedLayer& layer, const AttentionOptions& options,
+    const NumberedLayer& layer, const AttentionOptions& options,
     const OperationOptions& operation_options, Attribution* norms) {
   if (layer.attn_weights.data() != nullptr) {
     HEADWISE_ASSIGN(auto done, weights_statistics(layer.attn_weights, options,
@@ -89,7 +89,7 @@ Result<PooledStatistics> statistics_of(
   return std::move(done.weights.pooled);
 }
 
-void add_lines(const ViewedLayer& layer, const PooledStatistics& pooled,
+void add_lines(const NumberedLayer& layer, const PooledStatistics& pooled,
                bool cross, std::vector<HeadLine>& lines) {
   for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
     HeadLine line{layer.number,
@@ -122,7 +122,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
   OperationOptions operation_options = heads.operation_options();
   operation_options.statistics.rows = true;
   stats.separators = operation_options.statistics.separators.data() != nullptr;
-  const auto see = [&](const ViewedLayer& layer) -> Status {
+  const auto see = [&](const NumberedLayer& layer) -> Status {
     if (!layer.heads.pruned().empty()) {
       stats.pruned.push_back({layer.number, layer.heads});
     }

@@ -39,7 +39,7 @@ Status check_flow_tokens(const ViewedHeads& heads) {
 Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
                                     TensorView<const float, 3> rows) {
   std::vector<std::pair<Tensor<float, 4>, Tensor<float, 4>>> kept;
-  const auto keep = [&](const ViewedLayer& layer) -> Status {
+  const auto keep = [&](const NumberedLayer& layer) -> Status {
     if (layer.heads.none()) {  // passes everything on
       return ok();
     }
@@ -69,7 +69,7 @@ Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
   HEADWISE_ASSIGN(auto weights,
                   Tensor<float, 3>::create({heads.layers().size(), L, L}));
   std::size_t n = 0;
-  const auto weigh = [&](const ViewedLayer& layer) -> Status {
+  const auto weigh = [&](const NumberedLayer& layer) -> Status {
     const std::size_t at = n++;
     if (layer.heads.none()) {
       return ok();

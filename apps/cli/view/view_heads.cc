@@ -16,16 +16,11 @@ namespace headwise::cli {
 namespace {
 
 // The layer as the library takes it.
-headwise::ViewedLayer given_of(const ViewedLayer& layer) {
-  return {.number = layer.number,
-          .query = layer.query,
-          .key = layer.key,
-          .steps = layer.steps,
-          .head_numbers = layer.heads.numbers(),
-          .num_heads = layer.heads.num_heads(),
-          .attn_weights = layer.attn_weights,
-          .key_norms = layer.key_norms,
-          .norm_map = layer.norm_map};
+ViewedLayer given_of(const NumberedLayer& layer) {
+  ViewedLayer given = layer;
+  given.head_numbers = layer.heads.numbers();
+  given.num_heads = layer.heads.num_heads();
+  return given;
 }
 
 Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
@@ -85,7 +80,7 @@ Message expected_heads(const HeadId& name,
 
 }  // namespace
 
-Error error_of_layer(const ViewedLayer& layer, std::string_view option,
+Error error_of_layer(const NumberedLayer& layer, std::string_view option,
                      const Error& error) {
   ErrorDetails details = error.details();
   if (!layer.of_text || details.operation != "view_page" ||
@@ -97,7 +92,7 @@ Error error_of_layer(const ViewedLayer& layer, std::string_view option,
   return error_of_option(option, {error.code(), std::move(details)});
 }
 
-Status HeadDrawing::add(const ViewedLayer& seen, const LayerHeads* layer) {
+Status HeadDrawing::add(const NumberedLayer& seen, const LayerHeads* layer) {
   if (whole_ && whole_->layer == seen.number &&
       seen.heads.pruned(whole_->head)) {
     no_whole_ = was_pruned(*whole_, seen.heads);
@@ -145,7 +140,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
   HeadDrawing drawing(whole);
   const AttentionOptions options = heads.options();
   const OperationOptions operation_options = heads.operation_options();
-  HEADWISE_TRY(heads.visit({}, [&](const ViewedLayer& seen) -> Status {
+  HEADWISE_TRY(heads.visit({}, [&](const NumberedLayer& seen) -> Status {
     if (seen.heads.none()) {
       return drawing.add(seen, nullptr);
     }
@@ -157,9 +152,9 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
   return std::move(drawing).finish(heads);
 }
 
-Status add_to_page(ViewPage& page, const ViewedLayer& layer,
+Status add_to_page(ViewPage& page, const NumberedLayer& layer,
                    const PageAttribution& attribution, HeadDrawing* drawing) {
-  headwise::ViewedLayer given = given_of(layer);
+  ViewedLayer given = given_of(layer);
   attribution.add_to(layer, given);
   if (drawing == nullptr || layer.heads.none()) {
     HEADWISE_TRY(page.add(given));

@@ -35,7 +35,7 @@ class HeadDrawing {
   explicit HeadDrawing(const std::optional<HeadId>& whole) : whole_(whole) {}
 
   // `layer`: null where no head is left.
-  Status add(const ViewedLayer& seen, const LayerHeads* layer);
+  Status add(const NumberedLayer& seen, const LayerHeads* layer);
   Result<DrawnHeads> finish(const ViewedHeads& heads) &&;
 
  private:
@@ -52,12 +52,12 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
 
 // Of queries and keys of a model, such as infinite ones, that a page refuses:
 // by the option of the model and the layer. Other errors are as they were.
-Error error_of_layer(const ViewedLayer& layer, std::string_view option,
+Error error_of_layer(const NumberedLayer& layer, std::string_view option,
                      const Error& error);
 
 // `drawing`, unless null, receives the same heads. Errors: ViewPage's and
 // HeadDrawing's.
-Status add_to_page(ViewPage& page, const ViewedLayer& layer,
+Status add_to_page(ViewPage& page, const NumberedLayer& layer,
                    const PageAttribution& attribution, HeadDrawing* drawing);
 
 }  // namespace headwise::cli

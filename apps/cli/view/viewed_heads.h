@@ -15,7 +15,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/inspect/trace.h"
+#include "headwise/inspect/view_page.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/models/text_model.h"
 #include "headwise/steps/tokens.h"
@@ -65,18 +65,10 @@ struct ViewedText {
   std::vector<std::size_t> key_special{};
 };
 
-struct ViewedLayer {
-  std::size_t number = 0;
-  KeptHeads heads;                     // where none stays, there are no tensors
-  TensorView<const float, 4> query{};  // (B, Lq, Hq, D)
-  TensorView<const float, 4> key{};    // (B, Lkv, Hkv, D)
-  std::span<const TracedStep> steps{};  // where they were asked for
-  // (B, H, Lq, Lkv), in place of queries and keys.
-  TensorView<const float, 4> attn_weights{};
-  // Of a text in a model.
-  bool of_text = false;
-  TensorView<const float, 3> key_norms{};  // (1, Hq, L), where asked for
-  TensorView<const float, 4> norm_map{};
+// A layer and the numbers of its heads, which ViewedLayer only looks at.
+struct NumberedLayer : ViewedLayer {
+  KeptHeads heads;       // where none stays, there are no tensors
+  bool of_text = false;  // in a model
 };
 // What visit() shows of each layer besides its heads.
 struct SeenParts {
@@ -84,7 +76,7 @@ struct SeenParts {
   bool norms = false;  // of the keys of a text in a model
   bool norm_map = false;
 };
-using SeeLayer = std::function<Status(const ViewedLayer&)>;
+using SeeLayer = std::function<Status(const NumberedLayer&)>;
 
 // Of values and outputs where only statistics are wanted.
 inline Extents<4> without_features(Extents<4> extents) {

@@ -161,11 +161,11 @@ Status ViewedNodes::visit(SeenParts parts, const SeeLayer& see) const {
     const std::vector<TracedStep> listed =
         parts.steps ? list(query, key, /*rotated=*/false)
                     : std::vector<TracedStep>();
-    if (const Status s = see({.number = layers_[n],
-                              .heads = KeptHeads::all(query.extent(2)),
-                              .query = query,
-                              .key = key,
-                              .steps = listed});
+    if (const Status s = see({{.number = layers_[n],
+                               .query = query,
+                               .key = key,
+                               .steps = listed},
+                              KeptHeads::all(query.extent(2))});
         !s) {
       return about(n, s.error());
     }

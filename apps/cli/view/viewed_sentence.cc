@@ -128,20 +128,14 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text,
 }
 
 Status ViewedSentence::visit(SeenParts parts, const SeeLayer& see) const {
-  return view_->visit({.layers = layers_,
-                       .steps = parts.steps,
-                       .norms = parts.norms,
-                       .norm_map = parts.norm_map},
-                      [&](const headwise::ViewedLayer& layer) {
-                        return see({.number = layer.number,
-                                    .heads = kept_heads(model(), layer.number),
-                                    .query = layer.query,
-                                    .key = layer.key,
-                                    .steps = layer.steps,
-                                    .of_text = !layer.pruned(),
-                                    .key_norms = layer.key_norms,
-                                    .norm_map = layer.norm_map});
-                      });
+  return view_->visit(
+      {.layers = layers_,
+       .steps = parts.steps,
+       .norms = parts.norms,
+       .norm_map = parts.norm_map},
+      [&](const ViewedLayer& layer) {
+        return see({layer, kept_heads(model(), layer.number), !layer.pruned()});
+      });
 }
 
 // TEXT or the sentences of --pair.

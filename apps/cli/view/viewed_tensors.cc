@@ -154,11 +154,11 @@ Status ViewedTensors::visit(SeenParts parts, const SeeLayer& see) const {
                   : std::vector<TracedStep>();
   for (const std::size_t number : layers_) {
     const auto query = query_.layer(number, heads_first_);
-    HEADWISE_TRY(see({.number = number,
-                      .heads = KeptHeads::all(query.extent(2)),
-                      .query = query,
-                      .key = key_.layer(number, heads_first_),
-                      .steps = listed}));
+    HEADWISE_TRY(see({{.number = number,
+                       .query = query,
+                       .key = key_.layer(number, heads_first_),
+                       .steps = listed},
+                      KeptHeads::all(query.extent(2))}));
   }
   return ok();
 }

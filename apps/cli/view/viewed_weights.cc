@@ -137,9 +137,8 @@ Error ViewedWeights::about(std::size_t layer, const Error& error) const {
 Status ViewedWeights::visit(SeenParts /*parts*/, const SeeLayer& see) const {
   for (const LayerOfWeights& layer : file_.layers) {
     if (const Status s =
-            see({.number = layer.number,
-                 .heads = KeptHeads::all(layer.attn_weights.extent(1)),
-                 .attn_weights = layer.attn_weights});
+            see({{.number = layer.number, .attn_weights = layer.attn_weights},
+                 KeptHeads::all(layer.attn_weights.extent(1))});
         !s) {
       return about(layer.number, s.error());
     }
