@@ -31,120 +31,105 @@ constexpr EnumWord<KeyPart> kKeyParts[] = {{"all", KeyPart::all},
 
 constexpr OptionField kT5Bias[] = {
     {"table",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.t5_bias.table =
-           o.floats<2>(value, "t5_bias.table", "(buckets, Hq)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.t5_bias.table = o.floats<2>(value, name, "(buckets, Hq)");
      }},
     {"max_distance",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.t5_bias.max_distance =
-           integer(value, o.named("t5_bias.max_distance"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.t5_bias.max_distance = integer(value, name);
      }},
     {"bidirectional",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.t5_bias.bidirectional =
-           boolean(value, o.named("t5_bias.bidirectional"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.t5_bias.bidirectional = boolean(value, name);
      }},
 };
 
 constexpr OptionField kDropout[] = {
     {"p",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.p = number(value, o.named("dropout.p"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.p = number(value, name);
      }},
     {"training",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.training =
-           boolean(value, o.named("dropout.training"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.training = boolean(value, name);
      }},
     {"seed",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.seed = {
-           unsigned_integer(value, o.named("dropout.seed"))};
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.seed = {unsigned_integer(value, name)};
      }},
     {"step",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.step =
-           unsigned_integer(value, o.named("dropout.step"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.step = unsigned_integer(value, name);
      }},
     {"layer",
-     [](CallOptions& o, nb::handle value) {
-       const std::uint64_t layer =
-           unsigned_integer(value, o.named("dropout.layer"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       const std::uint64_t layer = unsigned_integer(value, name);
        if (layer > UINT32_MAX) {
-         raise_value(o.named("dropout.layer"), "is " + std::to_string(layer),
-                     "0 to 2^32 - 1");
+         raise_value(name, "is " + std::to_string(layer), "0 to 2^32 - 1");
        }
        o.attention.dropout.layer = static_cast<std::uint32_t>(layer);
      }},
     {"sequence_ids",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.sequence_ids = integers<1>(
-           value, o.named("dropout.sequence_ids"), "(B)", o.memory());
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.sequence_ids =
+           integers<1>(value, name, "(B)", o.memory());
      }},
     {"keep_mask",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.keep_mask = booleans<4>(
-           value, o.named("dropout.keep_mask"), "(B, Hq, Lq, Lkv)", o.memory());
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.keep_mask =
+           booleans<4>(value, name, "(B, Hq, Lq, Lkv)", o.memory());
      }},
     {"first_key",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.dropout.place.first_key =
-           unsigned_integer(value, o.named("dropout.first_key"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.dropout.place.first_key = unsigned_integer(value, name);
      }},
 };
 
 constexpr OptionField kStatistics[] = {
     {"rows",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.statistics.rows = boolean(value, o.named("statistics.rows"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.statistics.rows = boolean(value, name);
      }},
     {"top_keys",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.statistics.top_keys =
-           unsigned_integer(value, o.named("statistics.top_keys"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.statistics.top_keys = unsigned_integer(value, name);
      }},
     {"columns",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.statistics.columns =
-           boolean(value, o.named("statistics.columns"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.statistics.columns = boolean(value, name);
      }},
     {"map",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.statistics.map = boolean(value, o.named("statistics.map"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.statistics.map = boolean(value, name);
      }},
     {"separators",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.statistics.separators = booleans<2>(
-           value, o.named("statistics.separators"), "(B, Lkv)", o.memory());
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.statistics.separators =
+           booleans<2>(value, name, "(B, Lkv)", o.memory());
      }},
     {"query_lengths",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.statistics.query_lengths = integers<1>(
-           value, o.named("statistics.query_lengths"), "(B)", o.memory());
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.statistics.query_lengths =
+           integers<1>(value, name, "(B)", o.memory());
      }},
 };
 
 constexpr OptionField kAddedKeys[] = {
     {"bias_k",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.added_keys.bias_k =
-           o.floats<2>(value, "added_keys.bias_k", "(Hkv, D)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.added_keys.bias_k = o.floats<2>(value, name, "(Hkv, D)");
      }},
     {"bias_v",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.added_keys.bias_v =
-           o.floats<2>(value, "added_keys.bias_v", "(Hkv, Dv)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.added_keys.bias_v = o.floats<2>(value, name, "(Hkv, Dv)");
      }},
     {"zero_attn",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.added_keys.zero_attn =
-           boolean(value, o.named("added_keys.zero_attn"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.added_keys.zero_attn = boolean(value, name);
      }},
 };
 
-void set_query_start(CallOptions& o, nb::handle value) {
-  const ArgumentName name = o.named("query_start");
+void set_query_start(CallOptions& o, nb::handle value, ArgumentName name) {
   if (PyUnicode_Check(value.ptr())) {
     constexpr EnumWord<bool> kWords[] = {{"bottom_right", true}};
     one_of(value, name, kWords);
@@ -157,15 +142,15 @@ void set_query_start(CallOptions& o, nb::handle value) {
   }
 }
 
-void set_kv_groups(CallOptions& o, nb::handle value) {
-  o.operation.kv_groups = value_of(HeadGroups::create(counts(
-      value, o.named("kv_groups"), "(Hkv)", 1, "1 or more query heads")));
+void set_kv_groups(CallOptions& o, nb::handle value, ArgumentName name) {
+  o.operation.kv_groups = value_of(HeadGroups::create(
+      counts(value, name, "(Hkv)", 1, "1 or more query heads")));
 }
 
 constexpr OptionField kOfAttention[] = {
     {"mask",
-     [](CallOptions& o, nb::handle value) {
-       const MaskObject mask = mask_argument(value, o.named("mask"), o.graph());
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       const MaskObject mask = mask_argument(value, name, o.graph());
        o.attention.mask = mask.mask();
        o.memory().share(mask.memory());
      },
@@ -173,57 +158,59 @@ constexpr OptionField kOfAttention[] = {
      "who may attend to whom: causal() & key_lengths(n), or an array\n"
      "of bool, (B, H, Lq, Lkv) or (Lq, Lkv); True = may attend"},
     {"scale",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.scale = number(value, o.named("scale"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.scale = number(value, name);
      },
      "float", "factor on q.k; default 1/sqrt(D)"},
     {"softcap",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.softcap = number(value, o.named("softcap"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.softcap = number(value, name);
      },
      "float", "scores become softcap * tanh(scores / softcap)"},
-    {"bias", [](CallOptions& o, nb::handle value) { o.set_bias(value); },
+    {"bias",
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.set_bias(value, name);
+     },
      "Bias | Array",
      "float32, added to the scores; -inf masks. (B, H, Lq, Lkv) or\n"
      "(Lq, Lkv), or dense(array, axes)"},
     {"t5_bias",
-     [](CallOptions& o, nb::handle value) {
-       o.read_fields(value, "t5_bias", kT5Bias);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.read_fields(value, name, kT5Bias);
      },
      "T5Bias",
      "{\"table\": (buckets, Hq), \"max_distance\": 128,\n"
      "\"bidirectional\": False}; float32"},
     {"alibi",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.alibi = o.floats<1>(value, "alibi", "(Hq)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.alibi = o.floats<1>(value, name, "(Hq)");
      },
      "Array", "(Hq), float32: slopes, as from alibi_slopes(Hq)"},
     {"sinks",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.sinks = o.floats<1>(value, "sinks", "(Hq)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.sinks = o.floats<1>(value, name, "(Hq)");
      },
      "Array", "(Hq), float32: one more score per head, without a value"},
     {"query_start", &set_query_start, "int | Integers | str",
      "position of query 0 among the keys: a number, (B), or\n"
      "\"bottom_right\"; default 0"},
     {"offsets",
-     [](CallOptions& o, nb::handle value) {
+     [](CallOptions& o, nb::handle value, ArgumentName /*name*/) {
        o.attention.offsets =
            offsets_argument(value, o.operation_name(), o.memory());
      },
      "Integers | tuple[Integers, Integers]",
      "(B + 1) of a ragged batch, or a tuple for queries and keys"},
     {"empty_rows",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.empty_rows =
-           one_of(value, o.named("empty_rows"), kEmptyRows);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.empty_rows = one_of(value, name, kEmptyRows);
      },
      "str",
      "what rows without a key give: \"zero\" (default), \"uniform\",\n"
      "\"nan\""},
     {"dropout",
-     [](CallOptions& o, nb::handle value) {
-       o.read_fields(value, "dropout", kDropout);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.read_fields(value, name, kDropout);
      },
      "Dropout",
      "{\"p\": 0.1, \"training\": True, \"seed\": 7, \"step\": 0, \"layer\": "
@@ -231,55 +218,53 @@ constexpr OptionField kOfAttention[] = {
      "\"sequence_ids\": (B), \"keep_mask\": (B, Hq, Lq, Lkv),\n"
      "\"first_key\": that of a part of the keys}"},
     {"attn_weights",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.attn_weights =
-           one_of(value, o.named("attn_weights"), kAttnWeights);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.attn_weights = one_of(value, name, kAttnWeights);
      },
      "str", "\"per_head\", \"mean\" or \"after_dropout\": also return them"},
     {"scores",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.scores = one_of(value, o.named("scores"), kScores);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.scores = one_of(value, name, kScores);
      },
      "str", "\"raw\", \"softcap\", \"bias\" or \"softmax\": also return them"},
     {"arithmetic",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.arithmetic =
-           one_of(value, o.named("arithmetic"), kArithmetics);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.arithmetic = one_of(value, name, kArithmetics);
      },
      "str",
      "\"bf16\": multiply numbers rounded to bfloat16, add them up in\n"
      "float32; default \"exact\""},
     {"executor",
-     [](CallOptions& o, nb::handle value) {
-       o.attention.executor = &executor_argument(value, o.named("executor"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.attention.executor = &executor_argument(value, name);
      },
      "Executor", "Executor.with_threads(n)"},
 };
 
 constexpr OptionField kOfOperation[] = {
     {"score_weight",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.score_weight = o.floats<2>(value, "score_weight", "(Hq, D)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.score_weight = o.floats<2>(value, name, "(Hq, D)");
      },
      "Array", "(Hq, D), float32: additive scores"},
     {"kv_groups", &set_kv_groups, "Integers",
      "(Hkv): number of query heads that read each key head"},
     {"statistics",
-     [](CallOptions& o, nb::handle value) {
-       o.read_fields(value, "statistics", kStatistics);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.read_fields(value, name, kStatistics);
      },
      "StatisticsOptions",
      "{\"rows\": True, \"top_keys\": 4, \"columns\": True, \"map\": True,\n"
      "\"separators\": (B, Lkv), \"query_lengths\": (B)}"},
     {"added_keys",
-     [](CallOptions& o, nb::handle value) {
-       o.read_fields(value, "added_keys", kAddedKeys);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.read_fields(value, name, kAddedKeys);
      },
      "AddedKeys",
      "{\"bias_k\": (Hkv, D), \"bias_v\": (Hkv, Dv), \"zero_attn\": True}"},
     {"key_part",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.key_part = one_of(value, o.named("key_part"), kKeyParts);
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.key_part = one_of(value, name, kKeyParts);
      },
      "str",
      "\"first\", \"middle\" or \"last\": the call has a part of the keys"},
@@ -287,27 +272,32 @@ constexpr OptionField kOfOperation[] = {
 
 constexpr OptionField kOfDevice[] = {
     {"cuda_stream",
-     [](CallOptions& o, nb::handle value) {
-       o.operation.device = Device::cuda(reinterpret_cast<void*>(
-           unsigned_integer(value, o.named("cuda_stream"))));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.operation.device =
+           Device::cuda(reinterpret_cast<void*>(unsigned_integer(value, name)));
      }},
 };
 
 constexpr OptionField kOfOutputs[] = {
     {"lse",
-     [](CallOptions& o, nb::handle value) {
-       o.lse = boolean(value, o.named("lse"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.lse = boolean(value, name);
      },
      "bool", "True: also return the log-sum-exp of each row"},
     {"softmax_rows",
-     [](CallOptions& o, nb::handle value) {
-       o.softmax_rows = boolean(value, o.named("softmax_rows"));
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       o.softmax_rows = boolean(value, name);
      },
      "bool", "True: also return what the backward pass needs"},
-    {"out", [](CallOptions& o, nb::handle value) { o.out = nb::borrow(value); },
+    {"out",
+     [](CallOptions& o, nb::handle value, ArgumentName /*name*/) {
+       o.out = nb::borrow(value);
+     },
      "Array", "an array for the output"},
     {"state",
-     [](CallOptions& o, nb::handle value) { o.state = nb::borrow(value); },
+     [](CallOptions& o, nb::handle value, ArgumentName /*name*/) {
+       o.state = nb::borrow(value);
+     },
      "tuple[Array, Array]",
      "(softmax_rows, context) of such parts; \"first\" makes one"},
 };
@@ -324,14 +314,14 @@ const OptionField* find(std::string_view name,
   return nullptr;
 }
 
-// Sets what a dict gives; `parent` is "" for keyword arguments.
-void set_from(CallOptions& options, nb::handle dict, std::string_view parent,
+// Sets what a dict gives; its name is "" for keyword arguments.
+void set_from(CallOptions& options, nb::handle dict, ArgumentName name,
               std::span<const OptionFields> tables) {
   PyObject* key = nullptr;
   PyObject* value = nullptr;
   Py_ssize_t place = 0;
   while (PyDict_Next(dict.ptr(), &place, &key, &value) != 0) {
-    const std::string_view given = word(key, options.named(parent));
+    const std::string_view given = word(key, name);
     const OptionField* field = find(given, tables);
     if (field == nullptr) {
       std::string expected;
@@ -340,15 +330,18 @@ void set_from(CallOptions& options, nb::handle dict, std::string_view parent,
           expected += (expected.empty() ? "" : ", ") + std::string(known.name);
         }
       }
-      raise_type(options.named(parent),
-                 std::string(parent.empty() ? "there is" : "has") +
+      raise_type(name,
+                 std::string(name.argument.empty() ? "there is" : "has") +
                      " no option '" + std::string(given) + "'",
                  expected);
     }
     // A setter may run code of the value that changes the dict.
     const nb::object kept = nb::borrow(value);
     if (!kept.is_none()) {
-      field->set(options, kept);
+      field->set(options, kept,
+                 name.argument.empty()
+                     ? options.named(field->name)
+                     : options.named(name.argument, field->name));
     }
   }
 }
@@ -403,19 +396,20 @@ std::string list_of(std::span<const OptionFields> tables) {
 
 void CallOptions::read(nb::handle keywords,
                        std::initializer_list<OptionFields> tables) {
-  set_from(*this, keywords, "", std::span(tables.begin(), tables.size()));
+  set_from(*this, keywords, named(""),
+           std::span(tables.begin(), tables.size()));
 }
 
-void CallOptions::read_fields(nb::handle dict, std::string_view parent,
+void CallOptions::read_fields(nb::handle dict, ArgumentName name,
                               OptionFields fields) {
   if (!nb::isinstance<nb::dict>(dict)) {
     std::string expected = "a dict with any of ";
     for (const OptionField& field : fields) {
       expected += (&field == &fields[0] ? "" : ", ") + std::string(field.name);
     }
-    raise_kind(dict, {operation_, parent}, expected);
+    raise_kind(dict, name, expected);
   }
-  set_from(*this, dict, parent, std::span(&fields, 1));
+  set_from(*this, dict, name, std::span(&fields, 1));
 }
 
 void CallOptions::expect_on(int gpu) const {
@@ -432,8 +426,8 @@ void CallOptions::expect_in_place() const {
   }
 }
 
-void CallOptions::set_bias(nb::handle value) {
-  bias_ = bias_argument(value, named("bias"), graph_);
+void CallOptions::set_bias(nb::handle value, ArgumentName name) {
+  bias_ = bias_argument(value, name, graph_);
   attention.bias = bias_->bias();
 }
 

@@ -11,6 +11,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <forward_list>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -29,7 +30,7 @@ class CallOptions;
 // One keyword argument, or one entry of a dict, and what it does.
 struct OptionField {
   std::string_view name;
-  void (*set)(CallOptions& options, nb::handle value);
+  void (*set)(CallOptions& options, nb::handle value, ArgumentName name);
   // Of a keyword argument: its type besides None, and what it does.
   std::string_view type{};
   std::string_view about{};
@@ -72,9 +73,8 @@ class CallOptions {
 
   // Errors: TypeError for a name in none of the tables; those of the arguments.
   void read(nb::handle keywords, std::initializer_list<OptionFields> tables);
-  // An option that is a dict; `parent` is its name. TypeError for another type.
-  void read_fields(nb::handle dict, std::string_view parent,
-                   OptionFields fields);
+  // An option that is a dict. TypeError for another type.
+  void read_fields(nb::handle dict, ArgumentName name, OptionFields fields);
 
   std::string_view operation_name() const { return operation_; }
   Graph graph() const { return graph_; }
@@ -89,21 +89,26 @@ class CallOptions {
   ArgumentName named(std::string_view argument) const {
     return {operation_, argument};
   }
+  // That of an entry of a dict.
+  ArgumentName named(std::string_view dict, std::string_view entry) {
+    names_.push_front(std::string(dict) + "." + std::string(entry));
+    return named(names_.front());
+  }
   // An array of float32 that stays where it is.
   template <std::size_t Rank>
-  TensorView<const float, Rank> floats(nb::handle value,
-                                       std::string_view argument,
+  TensorView<const float, Rank> floats(nb::handle value, ArgumentName name,
                                        std::string_view axes) {
-    return memory_.keep(ArrayArgument(value, named(argument), graph_))
+    return memory_.keep(ArrayArgument(value, name, graph_))
         .template view<float, Rank>(axes);
   }
-  void set_bias(nb::handle value);
+  void set_bias(nb::handle value, ArgumentName name);
   // If a bias was given.
   const std::optional<BiasObject>& bias() const { return bias_; }
 
  private:
   std::string_view operation_;
   Graph graph_;
+  std::forward_list<std::string> names_;  // of entries of dicts
   ArgumentMemory memory_;
   std::optional<BiasObject> bias_;
 };

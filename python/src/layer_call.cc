@@ -16,43 +16,43 @@ LayerOptions& layer_of(CallOptions& options) { return call_of(options).layer; }
 
 constexpr OptionField kOfLayer[] = {
     {"head_gates",
-     [](CallOptions& o, nb::handle value) {
-       layer_of(o).head_gates = o.floats<1>(value, "head_gates", "(num_heads)");
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       layer_of(o).head_gates = o.floats<1>(value, name, "(num_heads)");
      }},
     {"query_positions",
-     [](CallOptions& o, nb::handle value) {
-       layer_of(o).positions.query_positions = integers<2>(
-           value, o.named("query_positions"), "(B, Lq)", o.memory());
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
+       layer_of(o).positions.query_positions =
+           integers<2>(value, name, "(B, Lq)", o.memory());
      }},
     {"key_positions",
-     [](CallOptions& o, nb::handle value) {
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
        layer_of(o).positions.key_positions =
-           integers<2>(value, o.named("key_positions"), "(B, Lkv)", o.memory());
+           integers<2>(value, name, "(B, Lkv)", o.memory());
      }},
-    {"lse", [](CallOptions& o,
-               nb::handle value) { o.lse = boolean(value, o.named("lse")); }},
+    {"lse", [](CallOptions& o, nb::handle value,
+               ArgumentName name) { o.lse = boolean(value, name); }},
 };
 
 constexpr OptionField kOfCache[] = {
     {"cache",
-     [](CallOptions& o, nb::handle value) {
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
        LayerCallOptions& call = call_of(o);
        if (!nb::try_cast(value, call.cache, false)) {
-         raise_kind(value, o.named("cache"), "a headwise.KvCache");
+         raise_kind(value, name, "a headwise.KvCache");
        }
        call.layer.cache = &call.cache->cache;
      }},
     {"sequences",
-     [](CallOptions& o, nb::handle value) {
+     [](CallOptions& o, nb::handle value, ArgumentName name) {
        LayerCallOptions& call = call_of(o);
-       call.sequences = sequence_ids(value, o.named("sequences"));
+       call.sequences = sequence_ids(value, name);
        call.layer.sequences = call.sequences;
      }},
 };
 
 constexpr OptionField kOfOutput[] = {
-    {"out",
-     [](CallOptions& o, nb::handle value) { o.out = nb::borrow(value); }},
+    {"out", [](CallOptions& o, nb::handle value,
+               ArgumentName /*name*/) { o.out = nb::borrow(value); }},
 };
 
 }  // namespace
