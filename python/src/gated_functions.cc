@@ -1,7 +1,6 @@
 #include "gated_functions.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "array_argument.h"

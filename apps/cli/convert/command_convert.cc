@@ -3,7 +3,6 @@
 // one of them as an ONNX model.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "convert_errors.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <utility>
 
 #include "headwise/inspect/pictures.h"
 #include "shell/outcome.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>

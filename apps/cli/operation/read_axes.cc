@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "shell/say.h"
 
 namespace headwise::cli {

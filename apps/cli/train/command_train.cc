@@ -3,8 +3,6 @@
 // of sentences out of a model folder (--model).
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/induction_run.h"
 #include "headwise/train/task_run.h"

@@ -1,6 +1,5 @@
 #include "headwise/attention/statistics_options.h"
 
-#include <array>
 #include <string>
 
 #include "base/check.h"

@@ -1,6 +1,5 @@
 #include "headwise/steps/tokens.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 

@@ -1,7 +1,6 @@
 #include "headwise/heads/ablation.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <string>

@@ -1,7 +1,6 @@
 #include "headwise/prune/importance.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>

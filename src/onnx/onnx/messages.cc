@@ -10,7 +10,6 @@
 #include <limits>
 #include <new>
 #include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>

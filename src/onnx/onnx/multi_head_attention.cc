@@ -8,7 +8,6 @@
 // and value with heads split, (B, H, Lkv, D), to which no bias is added; or
 // packed: key (B, Lkv, H, 2, D) without a value, or query (B, L, H, 3, D)
 // without both. qk are the scores with masks and biases.
-#include <utility>
 #include <vector>
 
 #include "onnx/attend.h"

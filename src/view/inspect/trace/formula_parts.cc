@@ -1,7 +1,6 @@
 #include "inspect/trace/formula_parts.h"
 
 #include <algorithm>
-#include <array>
 
 namespace headwise::inline HEADWISE_ABI {
 
