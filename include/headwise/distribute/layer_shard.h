@@ -96,22 +96,6 @@ class LayerShard {
   // d_attn_weights. backward() gives the whole gradients of query, key, value
   // and the norms. Of all other gradients it gives the rank's part; gather()
   // puts the parts together.
-  Result<MultiHeadAttentionResult<3>> forward(
-      Communicator& group, TensorView<const float, 3> query,
-      TensorView<const float, 3> key, TensorView<const float, 3> value,
-      const AttentionOptions& options = {},
-      const LayerOptions& layer_options = {}) const;
-  Result<LayerShardSaved> forward_for_backward(
-      Communicator& group, TensorView<const float, 3> query,
-      TensorView<const float, 3> key, TensorView<const float, 3> value,
-      const AttentionOptions& options = {},
-      const LayerOptions& layer_options = {}) const;
-  Result<MultiHeadAttentionGradients> backward(
-      Communicator& group, LayerShardSaved& saved,
-      TensorView<const float, 3> d_output,
-      TensorView<const float, 4> d_attn_weights = {}) const;
-
-  // The same for inputs of 16 bits.
 #define HEADWISE_SHARD(T)                                       \
   Result<MultiHeadAttentionResult<3, T>> forward(               \
       Communicator& group, TensorView<const T, 3> query,        \
@@ -127,6 +111,7 @@ class LayerShard {
       Communicator& group, LayerShardSavedOf<T>& saved,         \
       TensorView<const T, 3> d_output,                          \
       TensorView<const float, 4> d_attn_weights = {}) const;
+  HEADWISE_SHARD(float)
   HEADWISE_SHARD(BFloat16)
   HEADWISE_SHARD(Float16)
 #undef HEADWISE_SHARD

@@ -45,7 +45,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -124,17 +123,6 @@ class BertSaved {
   Hidden<State> state_;  // null after the backward pass
 };
 
-struct BertGradients {
-  // For every parameter, by its name in files; empty unless requested.
-  std::map<std::string, Tensor<float, 1>, std::less<>> params;
-  // For each layer, per sequence: (B, heads of the layer); empty without
-  // ModelPass::head_gates.
-  std::vector<Tensor<float, 2>> head_gates;
-};
-
-// Which gradients to compute.
-enum class BertWanted { params_and_gates, gates };
-
 // The memory of a call. Calls that use the same object allocate it once.
 struct BertMemory {
   Tensor<float, 3> hidden{};        // (1, rows, hidden_size)
@@ -176,11 +164,11 @@ class BertEncoder {
                                          const ModelPass& pass = {}) const;
   // From d_hidden (rows, hidden_size). If `terms` is given, it receives the
   // terms of all parameters under their names in files, and
-  // BertGradients::params is empty. Errors: shape_mismatch, out_of_memory;
+  // ModelGradients::params is empty. Errors: shape_mismatch, out_of_memory;
   // invalid_argument for a state that was already used.
-  Result<BertGradients> backward(
+  Result<ModelGradients> backward(
       BertSaved& saved, TensorView<const float, 2> d_hidden,
-      BertWanted wanted = BertWanted::params_and_gates,
+      WantedGradients wanted = WantedGradients::params_and_gates,
       ParamTerms* terms = nullptr) const;
 
   // Passes each parameter's elements to `change`, which may write them, with

@@ -55,7 +55,6 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_hooks.h"
 #include "headwise/models/text_model.h"
 #include "headwise/models/wordpiece.h"
@@ -98,13 +97,6 @@ class CausalSaved {
 
   Tensor<float, 2> logits_;
   Hidden<State> state_;  // null after the backward pass
-};
-
-struct CausalGradients {
-  // For every parameter, by its name in files; empty unless requested.
-  std::map<std::string, Tensor<float, 1>, std::less<>> params;
-  // For each layer, per sequence: (B, heads of the layer); empty without gates.
-  std::vector<Tensor<float, 2>> head_gates;
 };
 
 // A model that was moved from can only be destroyed or assigned to.
@@ -151,9 +143,9 @@ class CausalModel final : public TextModel {
                                            const ModelPass& pass = {}) const;
   // From d_logits (rows, vocab_size). Errors: shape_mismatch, out_of_memory;
   // invalid_argument for a state that was already used.
-  Result<CausalGradients> backward(
+  Result<ModelGradients> backward(
       CausalSaved& saved, TensorView<const float, 2> d_logits,
-      BertWanted wanted = BertWanted::params_and_gates) const;
+      WantedGradients wanted = WantedGradients::params_and_gates) const;
 
   // Passes each parameter's elements to `change`, which may write them, with
   // its name in files. No other call may run meanwhile, and backward() refuses

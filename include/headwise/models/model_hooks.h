@@ -1,14 +1,17 @@
 // What a pass through a model is given: where it begins and ends, what changes
-// its heads, and what it shows on its way.
+// its heads, and what it shows on its way. And what a backward pass gives.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
@@ -73,6 +76,17 @@ struct ModelPass {
   // single one.
   ModelHooks hooks{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+// Which gradients a backward pass computes.
+enum class WantedGradients { params_and_gates, gates };
+
+struct ModelGradients {
+  // For every parameter, by its name in files; empty unless requested.
+  std::map<std::string, Tensor<float, 1>, std::less<>> params;
+  // For each layer, per sequence: (B, heads of the layer); empty without
+  // ModelPass::head_gates.
+  std::vector<Tensor<float, 2>> head_gates;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

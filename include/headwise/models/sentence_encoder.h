@@ -99,9 +99,9 @@ class SentenceEncoder {
                                               const ModelPass& pass = {}) const;
   // From d_embeddings (sentences, embedding_size). Errors: those of
   // BertEncoder::backward().
-  Result<BertGradients> backward(
+  Result<ModelGradients> backward(
       SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
-      BertWanted wanted = BertWanted::params_and_gates,
+      WantedGradients wanted = WantedGradients::params_and_gates,
       ParamTerms* terms = nullptr) const;
 
  private:

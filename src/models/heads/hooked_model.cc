@@ -71,7 +71,8 @@ class HookedSentences final : public HookedModel {
         HEADWISE_ASSIGN(auto back, probe_->linear().backward_input(d_logits));
         d = std::move(back).without_batch();
       }
-      const auto gradients = encoder_.backward(saved, d, BertWanted::gates);
+      const auto gradients =
+          encoder_.backward(saved, d, WantedGradients::gates);
       return gradients ? ok() : Status(gradients.error());
     });
   }

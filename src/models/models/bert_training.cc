@@ -74,7 +74,7 @@ struct Pass {
   const Executor& executor;
   bool wants_params = false;
   BertFamily family = BertFamily::bert;
-  BertGradients& gradients;
+  ModelGradients& gradients;
   // Who sums the gradients of parameters; null: this pass.
   ParamTerms* terms = nullptr;
 
@@ -309,11 +309,10 @@ Result<BertSaved> BertEncoder::forward_for_backward(
   });
 }
 
-Result<BertGradients> BertEncoder::backward(BertSaved& saved,
-                                            TensorView<const float, 2> d_hidden,
-                                            BertWanted wanted,
-                                            ParamTerms* terms) const {
-  return catching_out_of_memory([&]() -> Result<BertGradients> {
+Result<ModelGradients> BertEncoder::backward(
+    BertSaved& saved, TensorView<const float, 2> d_hidden,
+    WantedGradients wanted, ParamTerms* terms) const {
+  return catching_out_of_memory([&]() -> Result<ModelGradients> {
     if (!saved.state_) {
       return value_error(kBertTraining, "saved", "used already",
                          "one of forward_for_backward() for each backward()");
@@ -330,9 +329,9 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
     }
     const auto& [config, embeddings, layers] =
         static_cast<const BertParams&>(*state_);
-    BertGradients gradients;
+    ModelGradients gradients;
     gradients.head_gates.resize(state->gated ? layers.size() : 0);
-    const bool wants_params = wanted == BertWanted::params_and_gates;
+    const bool wants_params = wanted == WantedGradients::params_and_gates;
     const Pass pass{.offsets = state->offsets_view(),
                     .executor = *state->executor,
                     .wants_params = wants_params,

@@ -49,7 +49,7 @@ class Backward {
  public:
   Backward(const CausalParams& params,
            TensorView<const std::int64_t, 1> offsets, const Executor& executor,
-           bool wants_params, CausalGradients& gradients)
+           bool wants_params, ModelGradients& gradients)
       : params_(params),
         offsets_(offsets),
         executor_(executor),
@@ -144,7 +144,7 @@ class Backward {
   TensorView<const std::int64_t, 1> offsets_;
   const Executor& executor_;
   bool wants_params_;
-  CausalGradients& gradients_;
+  ModelGradients& gradients_;
   Status made_ = ok();
 };
 
@@ -199,9 +199,9 @@ Result<CausalSaved> CausalModel::forward_for_backward(
   return caught_out_of_memory();
 }
 
-Result<CausalGradients> CausalModel::backward(
+Result<ModelGradients> CausalModel::backward(
     CausalSaved& saved, TensorView<const float, 2> d_logits,
-    BertWanted wanted) const try {
+    WantedGradients wanted) const try {
   if (!saved.state_) {
     return value_error(kCausalTraining, "saved", "used already",
                        "one of forward_for_backward() for each backward()");
@@ -211,10 +211,10 @@ Result<CausalGradients> CausalModel::backward(
   const auto used = std::move(saved.state_);
   CausalSaved::State& state = *used;
   const CausalParams& params = *state_;
-  CausalGradients gradients;
+  ModelGradients gradients;
   gradients.head_gates.resize(state.gated ? params.layers.size() : 0);
   Backward pass(params, state.offsets_view(), *state.executor,
-                wanted == BertWanted::params_and_gates, gradients);
+                wanted == WantedGradients::params_and_gates, gradients);
   HEADWISE_ASSIGN(auto d, pass.through_unembedding(state.hidden,
                                                    as_batch_of_one(d_logits)));
   HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", d));

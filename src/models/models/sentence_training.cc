@@ -58,10 +58,10 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
   });
 }
 
-Result<BertGradients> SentenceEncoder::backward(
+Result<ModelGradients> SentenceEncoder::backward(
     SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
-    BertWanted wanted, ParamTerms* terms) const {
-  return catching_out_of_memory([&]() -> Result<BertGradients> {
+    WantedGradients wanted, ParamTerms* terms) const {
+  return catching_out_of_memory([&]() -> Result<ModelGradients> {
     HEADWISE_TRY(
         check_shape(kSentenceTraining, "d_embeddings", d_embeddings.extents(),
                     "(sentences, embedding_size)", saved.embeddings.extents()));

@@ -45,7 +45,7 @@ TEST(BertGradientsTest, TheyAreThoseOfPyTorch) {
   expect_near({saved.hidden().data(), saved.hidden().size()}, wanted("hidden"),
               "hidden");
   const auto d_hidden = tensor_of<float, 2>({15, 12}, wanted("d_hidden"));
-  const BertGradients got = encoder.backward(saved, d_hidden).value();
+  const ModelGradients got = encoder.backward(saved, d_hidden).value();
   // Beside d_hidden, hidden and the gates of two layers.
   EXPECT_EQ(got.params.size() + 4, file.tensors().size());
   for (const auto& [name, gradient] : got.params) {

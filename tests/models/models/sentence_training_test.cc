@@ -55,7 +55,7 @@ class SentenceTrainingTest : public testing::Test {
     const RaggedTokens ids = encoder.tokenize(kSentences).value().ids;
     const auto d = uniform<2>({ids.size(), encoder.embedding_size()}, 92);
     auto saved = encoder.forward_for_backward(ids).value();
-    const BertGradients got = encoder.backward(saved, d).value();
+    const ModelGradients got = encoder.backward(saved, d).value();
     ASSERT_EQ(got.params.size(), params_.size());
     const auto loss = [&] {
       double sum = 0;
@@ -113,8 +113,8 @@ TEST_F(SentenceTrainingTest, GatesHaveTheGradientOfEachSentence) {
   const auto head_gates = gates();
   auto saved =
       encoder.forward_for_backward(ids, {.head_gates = head_gates}).value();
-  const BertGradients got =
-      encoder.backward(saved, d, BertWanted::gates).value();
+  const ModelGradients got =
+      encoder.backward(saved, d, WantedGradients::gates).value();
   EXPECT_TRUE(got.params.empty());
   ASSERT_EQ(got.head_gates.size(), 2u);
   for (std::size_t layer = 0; layer < 2; ++layer) {
