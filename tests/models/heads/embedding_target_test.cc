@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 
 #include "headwise/heads/attribution_target.h"
 #include "headwise/heads/integrated_gates.h"
@@ -165,22 +166,16 @@ TEST_P(EmbeddingTargetTest, IntegratedGatesAreComplete) {
     const auto all = integrated_gates(model, 0).value();
     double sum = 0;
     for (const auto& layer : all) {
-      for (const double part : layer) {
-        sum += part;
-      }
+      sum += std::reduce(layer.begin(), layer.end());
     }
     const Rows zeros(2, std::vector<double>(3, 0));
     EXPECT_NEAR(sum, plain_value(text, kOnes) - plain_value(text, zeros), 1e-5);
     const auto each =
         integrated_gates(model, 0, {.path = GatePath::each_layer}).value();
     for (std::size_t n = 0; n < 2; ++n) {
-      double of_layer = 0;
-      for (const double part : each[n]) {
-        of_layer += part;
-      }
       Rows without = kOnes;
       without[n] = {0, 0, 0};
-      EXPECT_NEAR(of_layer,
+      EXPECT_NEAR(std::reduce(each[n].begin(), each[n].end()),
                   plain_value(text, kOnes) - plain_value(text, without), 1e-5);
     }
   }

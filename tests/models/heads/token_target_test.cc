@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -110,21 +111,16 @@ TEST_P(TokenTargetTest, IntegratedGatesAreComplete) {
   const auto all = integrated_gates(model, 0).value();
   double sum = 0;
   for (const auto& layer : all) {
-    for (const double part : layer) {
-      sum += part;
-    }
+    sum += std::reduce(layer.begin(), layer.end());
   }
   EXPECT_NEAR(sum, whole - plain_value(Rows(2, {0, 0, 0})), 1e-5);
   const auto each =
       integrated_gates(model, 0, {.path = GatePath::each_layer}).value();
   for (std::size_t n = 0; n < 2; ++n) {
-    double of_layer = 0;
-    for (const double part : each[n]) {
-      of_layer += part;
-    }
     Rows without = kOnes;
     without[n] = {0, 0, 0};
-    EXPECT_NEAR(of_layer, whole - plain_value(without), 1e-5);
+    EXPECT_NEAR(std::reduce(each[n].begin(), each[n].end()),
+                whole - plain_value(without), 1e-5);
   }
   EXPECT_EQ(model.losses(0, 1, {}).value(),
             std::vector<double>{target_.value(kText, {}).value()});

@@ -390,14 +390,8 @@ TEST_P(BertEncoderTest, AFolderWithoutParametersSaysWhatItLacks) {
               lacks({"pytorch_model.bin"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, BertEncoderTest,
-                         testing::Values(BertFamily::bert,
-                                         BertFamily::distilbert),
-                         [](const auto& family) {
-                           return family.param == BertFamily::bert
-                                      ? std::string("Bert")
-                                      : std::string("DistilBert");
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, BertEncoderTest, both_families(),
+                         family_name);
 
 }  // namespace
 }  // namespace headwise::testing_support

@@ -42,8 +42,8 @@ class BertTrainingTest : public testing::TestWithParam<BertFamily> {
                              {.use = use, .arithmetic = arithmetic})
         .value();
   }
-  BertGradients gradients_of(const BertEncoder& encoder, HeadGateSpan gates,
-                             std::size_t threads) const {
+  ModelGradients gradients_of(const BertEncoder& encoder, HeadGateSpan gates,
+                              std::size_t threads) const {
     const Executor executor = Executor::with_threads(threads).value();
     auto saved = encoder
                      .forward_for_backward(
@@ -109,7 +109,7 @@ class BertTrainingTest : public testing::TestWithParam<BertFamily> {
 TEST_P(BertTrainingTest, ParametersHaveTheGradientsOfTheEncoderInDouble) {
   const BertEncoder encoder = read();
   auto saved = encoder.forward_for_backward(kIds).value();
-  const BertGradients got = encoder.backward(saved, d_hidden_).value();
+  const ModelGradients got = encoder.backward(saved, d_hidden_).value();
   EXPECT_EQ(got.params.size(), params_.size());
   for (const auto& [name, gradient] : got.params) {
     expect_gradient(name, gradient);
@@ -122,8 +122,8 @@ TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
   const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
   auto saved =
       encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
-  const BertGradients got =
-      encoder.backward(saved, d_hidden_, BertWanted::gates).value();
+  const ModelGradients got =
+      encoder.backward(saved, d_hidden_, WantedGradients::gates).value();
   EXPECT_TRUE(got.params.empty());
   ASSERT_EQ(got.head_gates.size(), 2u);
   for (std::size_t n = 0; n < 2; ++n) {
@@ -151,8 +151,9 @@ TEST_P(BertTrainingTest, HooksSeeContextsAndTheirGradients) {
                    .forward_for_backward(
                        kIds, {.head_gates = gates, .hooks = seen.hooks()})
                    .value();
-  seen.expect_sums_of(
-      encoder.backward(saved, d_hidden_, BertWanted::gates).value().head_gates);
+  seen.expect_sums_of(encoder.backward(saved, d_hidden_, WantedGradients::gates)
+                          .value()
+                          .head_gates);
 }
 
 TEST_P(BertTrainingTest, GatesAreThoseOfTheEncoderInDouble) {
@@ -191,8 +192,8 @@ TEST_P(BertTrainingTest, GradientsHaveTheSameBitsOnAnyThreads) {
   const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
   for (const Arithmetic arithmetic : {Arithmetic::exact, Arithmetic::bf16}) {
     const BertEncoder encoder = read(BertUse::training, arithmetic);
-    const BertGradients one = gradients_of(encoder, gates, 1);
-    const BertGradients three = gradients_of(encoder, gates, 3);
+    const ModelGradients one = gradients_of(encoder, gates, 1);
+    const ModelGradients three = gradients_of(encoder, gates, 3);
     for (const auto& [name, gradient] : one.params) {
       EXPECT_TRUE(
           same_bits(gradient.elements(), three.params.at(name).elements()))
@@ -219,8 +220,8 @@ double distance(std::span<const float> x, std::span<const float> y) {
 
 TEST_P(BertTrainingTest, GradientsInBf16AreNearTheExactOnes) {
   const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
-  const BertGradients exact = gradients_of(read(), gates, 1);
-  const BertGradients got =
+  const ModelGradients exact = gradients_of(read(), gates, 1);
+  const ModelGradients got =
       gradients_of(read(BertUse::training, Arithmetic::bf16), gates, 1);
   ASSERT_EQ(got.params.size(), exact.params.size());
   for (const auto& [name, gradient] : exact.params) {
@@ -373,7 +374,7 @@ TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
   const BertEncoder encoder = read();
   auto saved = encoder.forward_for_backward({{}, {}}).value();
   const auto none = filled<float, 2>({0, 12}, 0);
-  const BertGradients got = encoder.backward(saved, none).value();
+  const ModelGradients got = encoder.backward(saved, none).value();
   EXPECT_EQ(got.params.size(), params_.size());
   for (const auto& [name, gradient] : got.params) {
     for (const float g : gradient.elements()) {
@@ -382,14 +383,8 @@ TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, BertTrainingTest,
-                         testing::Values(BertFamily::bert,
-                                         BertFamily::distilbert),
-                         [](const auto& family) {
-                           return family.param == BertFamily::bert
-                                      ? "Bert"
-                                      : "DistilBert";
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, BertTrainingTest, both_families(),
+                         family_name);
 
 }  // namespace
 }  // namespace headwise::testing_support

@@ -314,14 +314,8 @@ TEST_P(PrunedModelTest, ABadTextIsSaidToBeInItsFile) {
   expect_refused_model("__metadata__.kept_heads", {"none"}, {"2"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, PrunedModelTest,
-                         testing::Values(BertFamily::bert,
-                                         BertFamily::distilbert),
-                         [](const auto& family) {
-                           return family.param == BertFamily::bert
-                                      ? "Bert"
-                                      : "DistilBert";
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, PrunedModelTest, both_families(),
+                         family_name);
 
 }  // namespace
 }  // namespace headwise::testing_support

@@ -19,6 +19,14 @@ namespace headwise::testing_support {
 // Parameters by their names in a file.
 using Params = std::map<std::string, Tensor<float, 2>>;
 
+inline auto both_families() {
+  return testing::Values(BertFamily::bert, BertFamily::distilbert);
+}
+inline std::string family_name(
+    const testing::TestParamInfo<BertFamily>& family) {
+  return family.param == BertFamily::bert ? "Bert" : "DistilBert";
+}
+
 inline BertConfig small_config(BertFamily family) {
   return {.family = family,
           .vocab_size = 14,

@@ -331,7 +331,7 @@ TEST_P(PrunedEncoderTest, GradientsAreThoseOfTheEncoderInDoubleUnderGates) {
   const BertEncoder encoder = without(heads);
   const auto d_hidden = uniform<2>({kRows, 12}, 90);
   auto saved = encoder.forward_for_backward(kIds).value();
-  const BertGradients got = encoder.backward(saved, d_hidden).value();
+  const ModelGradients got = encoder.backward(saved, d_hidden).value();
   EXPECT_EQ(got.params.size(), params_.size());
   const auto loss = [&] {
     const auto hidden = reference(params_, heads);
@@ -388,14 +388,8 @@ TEST_P(PrunedEncoderTest, AnUpdateReachesTheHeadsThatStay) {
   EXPECT_LT(loss(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, PrunedEncoderTest,
-                         testing::Values(BertFamily::bert,
-                                         BertFamily::distilbert),
-                         [](const auto& family) {
-                           return family.param == BertFamily::bert
-                                      ? "Bert"
-                                      : "DistilBert";
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, PrunedEncoderTest, both_families(),
+                         family_name);
 
 }  // namespace
 }  // namespace headwise::testing_support
