@@ -1,7 +1,8 @@
 // The statistics that are the share of one key in a row: `first` and those with
-// an offset, which come after it.
+// an offset, which are between it and `separator`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,12 @@ namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kOneKeys =
     index_of(Statistic::separator) - index_of(Statistic::first);
+
+static_assert(std::all_of(kStatisticRows + index_of(Statistic::first) + 1,
+                          kStatisticRows + index_of(Statistic::separator),
+                          [](const StatisticRow& row) {
+                            return row.offset.has_value();
+                          }));
 
 // The keys of all of them, in their order: of a query at this position of
 // sequence b. There need not be such a key.
