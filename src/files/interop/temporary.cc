@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/paths.h"
