@@ -168,7 +168,7 @@ class BertEncoder {
   // invalid_argument for a state that was already used.
   Result<ModelGradients> backward(
       BertSaved& saved, TensorView<const float, 2> d_hidden,
-      WantedGradients wanted = WantedGradients::params_and_gates,
+      ModelWanted wanted = ModelWanted::params_and_gates,
       ParamTerms* terms = nullptr) const;
 
   // Passes each parameter's elements to `change`, which may write them, with

@@ -145,7 +145,7 @@ class CausalModel final : public TextModel {
   // invalid_argument for a state that was already used.
   Result<ModelGradients> backward(
       CausalSaved& saved, TensorView<const float, 2> d_logits,
-      WantedGradients wanted = WantedGradients::params_and_gates) const;
+      ModelWanted wanted = ModelWanted::params_and_gates) const;
 
   // Passes each parameter's elements to `change`, which may write them, with
   // its name in files. No other call may run meanwhile, and backward() refuses

@@ -79,7 +79,7 @@ struct ModelPass {
 };
 
 // Which gradients a backward pass computes.
-enum class WantedGradients { params_and_gates, gates };
+enum class ModelWanted { params_and_gates, gates };
 
 struct ModelGradients {
   // For every parameter, by its name in files; empty unless requested.

@@ -101,7 +101,7 @@ class SentenceEncoder {
   // BertEncoder::backward().
   Result<ModelGradients> backward(
       SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
-      WantedGradients wanted = WantedGradients::params_and_gates,
+      ModelWanted wanted = ModelWanted::params_and_gates,
       ParamTerms* terms = nullptr) const;
 
  private:

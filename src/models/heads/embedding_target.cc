@@ -147,7 +147,7 @@ Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::compute_gradients(
                     direction_, d_hidden);
     }
     HEADWISE_ASSIGN(auto gradients,
-                    encoder.backward(saved, d_hidden, WantedGradients::gates));
+                    encoder.backward(saved, d_hidden, ModelWanted::gates));
     return std::move(gradients.head_gates);
   });
 }

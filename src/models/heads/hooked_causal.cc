@@ -76,7 +76,7 @@ class HookedCausal final : public HookedModel {
         std::copy_n(&d(n, 0), d.extent(1), &d_logits(rows[n], 0));
       }
       const auto gradients =
-          model_.backward(saved, d_logits, WantedGradients::gates);
+          model_.backward(saved, d_logits, ModelWanted::gates);
       return gradients ? ok() : Status(gradients.error());
     });
   }

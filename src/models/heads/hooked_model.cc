@@ -71,8 +71,7 @@ class HookedSentences final : public HookedModel {
         HEADWISE_ASSIGN(auto back, probe_->linear().backward_input(d_logits));
         d = std::move(back).without_batch();
       }
-      const auto gradients =
-          encoder_.backward(saved, d, WantedGradients::gates);
+      const auto gradients = encoder_.backward(saved, d, ModelWanted::gates);
       return gradients ? ok() : Status(gradients.error());
     });
   }

@@ -103,7 +103,7 @@ Result<std::vector<Tensor<float, 2>>> TokenTarget::compute_gradients(
                     Tensor<float, 2>::create(saved.logits().extents()));
     d_logits(position_, static_cast<std::size_t>(token_)) = 1;
     HEADWISE_ASSIGN(auto gradients,
-                    model_->backward(saved, d_logits, WantedGradients::gates));
+                    model_->backward(saved, d_logits, ModelWanted::gates));
     return std::move(gradients.head_gates);
   });
 }

@@ -310,8 +310,8 @@ Result<BertSaved> BertEncoder::forward_for_backward(
 }
 
 Result<ModelGradients> BertEncoder::backward(
-    BertSaved& saved, TensorView<const float, 2> d_hidden,
-    WantedGradients wanted, ParamTerms* terms) const {
+    BertSaved& saved, TensorView<const float, 2> d_hidden, ModelWanted wanted,
+    ParamTerms* terms) const {
   return catching_out_of_memory([&]() -> Result<ModelGradients> {
     if (!saved.state_) {
       return value_error(kBertTraining, "saved", "used already",
@@ -331,7 +331,7 @@ Result<ModelGradients> BertEncoder::backward(
         static_cast<const BertParams&>(*state_);
     ModelGradients gradients;
     gradients.head_gates.resize(state->gated ? layers.size() : 0);
-    const bool wants_params = wanted == WantedGradients::params_and_gates;
+    const bool wants_params = wanted == ModelWanted::params_and_gates;
     const Pass pass{.offsets = state->offsets_view(),
                     .executor = *state->executor,
                     .wants_params = wants_params,

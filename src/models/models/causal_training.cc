@@ -201,7 +201,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
 
 Result<ModelGradients> CausalModel::backward(
     CausalSaved& saved, TensorView<const float, 2> d_logits,
-    WantedGradients wanted) const try {
+    ModelWanted wanted) const try {
   if (!saved.state_) {
     return value_error(kCausalTraining, "saved", "used already",
                        "one of forward_for_backward() for each backward()");
@@ -214,7 +214,7 @@ Result<ModelGradients> CausalModel::backward(
   ModelGradients gradients;
   gradients.head_gates.resize(state.gated ? params.layers.size() : 0);
   Backward pass(params, state.offsets_view(), *state.executor,
-                wanted == WantedGradients::params_and_gates, gradients);
+                wanted == ModelWanted::params_and_gates, gradients);
   HEADWISE_ASSIGN(auto d, pass.through_unembedding(state.hidden,
                                                    as_batch_of_one(d_logits)));
   HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", d));

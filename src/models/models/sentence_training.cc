@@ -60,7 +60,7 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
 
 Result<ModelGradients> SentenceEncoder::backward(
     SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
-    WantedGradients wanted, ParamTerms* terms) const {
+    ModelWanted wanted, ParamTerms* terms) const {
   return catching_out_of_memory([&]() -> Result<ModelGradients> {
     HEADWISE_TRY(
         check_shape(kSentenceTraining, "d_embeddings", d_embeddings.extents(),

@@ -77,7 +77,7 @@ Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
                                         .executor = &sentences.executor}));
   HEADWISE_ASSIGN(const auto d, d_of(saved.embeddings));
   HEADWISE_ASSIGN(auto gradients,
-                  sentences.encoder.backward(saved, d, WantedGradients::gates));
+                  sentences.encoder.backward(saved, d, ModelWanted::gates));
   return std::move(gradients.head_gates);
 }
 

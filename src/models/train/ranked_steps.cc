@@ -94,8 +94,8 @@ Status RankedSteps::backward(TensorView<const float, 2> d_embeddings,
         own(n, e) = d_embeddings(sequences[n], e);
       }
     }
-    const auto gradients = encoder_.backward(
-        *saved_, own, WantedGradients::params_and_gates, &terms_);
+    const auto gradients =
+        encoder_.backward(*saved_, own, ModelWanted::params_and_gates, &terms_);
     saved_.reset();
     return gradients ? ok() : Status(gradients.error());
   });

@@ -123,7 +123,7 @@ TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
   auto saved =
       encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
   const ModelGradients got =
-      encoder.backward(saved, d_hidden_, WantedGradients::gates).value();
+      encoder.backward(saved, d_hidden_, ModelWanted::gates).value();
   EXPECT_TRUE(got.params.empty());
   ASSERT_EQ(got.head_gates.size(), 2u);
   for (std::size_t n = 0; n < 2; ++n) {
@@ -151,7 +151,7 @@ TEST_P(BertTrainingTest, HooksSeeContextsAndTheirGradients) {
                    .forward_for_backward(
                        kIds, {.head_gates = gates, .hooks = seen.hooks()})
                    .value();
-  seen.expect_sums_of(encoder.backward(saved, d_hidden_, WantedGradients::gates)
+  seen.expect_sums_of(encoder.backward(saved, d_hidden_, ModelWanted::gates)
                           .value()
                           .head_gates);
 }

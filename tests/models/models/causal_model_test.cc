@@ -99,7 +99,7 @@ constexpr double kStep = 1e-5;
 
 ModelGradients gradients_of(const CausalModel& model,
                             const std::vector<Tensor<float, 1>>& on,
-                            WantedGradients wanted) {
+                            ModelWanted wanted) {
   auto saved = model.forward_for_backward(kTexts, {.head_gates = on}).value();
   const auto loss =
       cross_entropy(saved.logits(), {kTargets.data(), {kTargets.size()}})
@@ -111,7 +111,7 @@ TEST(CausalModelTest, GradientsOfParametersAreDifferencesOfTheLoss) {
   const CausalModel model = small_causal_model();
   const auto on = gates();
   const ModelGradients by =
-      gradients_of(model, on, WantedGradients::params_and_gates);
+      gradients_of(model, on, ModelWanted::params_and_gates);
   CausalReference reference(model);
   EXPECT_EQ(by.params.size(), reference.params().size());
   for (auto& [name, values] : reference.params()) {
@@ -133,7 +133,7 @@ TEST(CausalModelTest, GradientsOfParametersAreDifferencesOfTheLoss) {
 TEST(CausalModelTest, GradientsOfGatesAreGivenPerText) {
   const CausalModel model = small_causal_model();
   const auto on = gates();
-  const ModelGradients by = gradients_of(model, on, WantedGradients::gates);
+  const ModelGradients by = gradients_of(model, on, ModelWanted::gates);
   EXPECT_THAT(by.params, IsEmpty());
   const CausalReference reference(model);
   for (std::size_t n = 0; n < 2; ++n) {
@@ -348,7 +348,7 @@ TEST(CausalModelTest, HooksSeeContextsAndTheirGradients) {
                    .value();
   const auto d = uniform<2>({13, 14}, 77);
   seen.expect_sums_of(
-      model.backward(saved, d, WantedGradients::gates).value().head_gates);
+      model.backward(saved, d, ModelWanted::gates).value().head_gates);
 }
 
 TEST(CausalModelTest, RefusesWhatItCannotRun) {

@@ -114,7 +114,7 @@ TEST_F(SentenceTrainingTest, GatesHaveTheGradientOfEachSentence) {
   auto saved =
       encoder.forward_for_backward(ids, {.head_gates = head_gates}).value();
   const ModelGradients got =
-      encoder.backward(saved, d, WantedGradients::gates).value();
+      encoder.backward(saved, d, ModelWanted::gates).value();
   EXPECT_TRUE(got.params.empty());
   ASSERT_EQ(got.head_gates.size(), 2u);
   for (std::size_t layer = 0; layer < 2; ++layer) {
