@@ -13,10 +13,8 @@
 
   // What tells the head from others at a glance: a key that gets much of its attention, or
   // else how far it spreads, as in the command's pictures.
-  const telling = head => headwise.page.statistics
-      .filter(({name, unit}) => unit === '' && name !== 'largest')
-      .reduce(([best, most], {name}) => value(head, name) > most ?
-          [name, value(head, name)] : [best, most], ['entropy', 0.3])[0];
+  const telling = head => headwise.statistics.shares.reduce(([best, most], name) =>
+      value(head, name) > most ? [name, value(head, name)] : [best, most], ['entropy', 0.3])[0];
 
   // The heads in the requested order, then those without a number, then those that were
   // pruned.

@@ -95,5 +95,8 @@
     return sums.map(sum => sum / counted);
   }
 
-  headwise.statistics = {namesOf, ofHeads, choices, ofQuery, ofKeys, unevenSums};
+  // The statistics that are the share of certain keys.
+  const shares = Object.keys(keysOf).filter(name => name !== 'largest');
+
+  headwise.statistics = {namesOf, ofHeads, choices, ofQuery, ofKeys, unevenSums, shares};
 }

@@ -58,7 +58,8 @@ class Overview(PageCase):
             self.assertEqual(page.inner_text(f"#head-0-{head['number']} .caption-value"),
                              f"{best} {head['pooled'][best]:.2f}")
         page.evaluate("() => { const [head] = headwise.heads.kept; head.pooled.self = 0.754;"
-                      " headwise.state.set({hide: true}); }")
+                      " headwise.page.statistics.push({name: 'norm', unit: ''});"
+                      " head.pooled.norm = 3.5; headwise.state.set({hide: true}); }")
         self.assertEqual(page.inner_text("#head-0-0 .caption-value"), "self 0.75")
         self.assertIn("2 heads. ", page.inner_text("#grid-note"))
 
