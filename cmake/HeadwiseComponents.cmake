@@ -92,7 +92,7 @@ function(headwise_component name)
   if(NOT name STREQUAL "mpi")  # whose few files have other flags
     headwise_precompile(${target})
   endif()
-  headwise_unity(${target} 10)
+  headwise_unity(${target} 16)
   headwise_internals(${target})
 endfunction()
 
