@@ -75,9 +75,9 @@ int size_of(MPI_Comm communicator) {
 }
 
 std::string alarm_of(const Error& reason) {
-  std::string bytes = bytes_of(reason);
+  std::string bytes = bytes_of_status(reason);
   if (bytes.size() > kLongestAlarm) {
-    bytes = bytes_of(
+    bytes = bytes_of_status(
         Error(reason.code(),
               {.operation = reason.details().operation.substr(0, 100),
                .given = reason.message().substr(0, kLongestAlarm / 2)}));

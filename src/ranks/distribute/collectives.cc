@@ -217,7 +217,7 @@ Status Communicator::conclude(const Result<std::string>& decided) {
 Status Communicator::check_same(std::string_view what, std::string_view text) {
   return together([&] {
     return conclude(decide(text, [&](std::span<const std::string> texts) {
-      return bytes_of(check_texts(state_->operation, what, texts));
+      return bytes_of_status(check_texts(state_->operation, what, texts));
     }));
   });
 }
@@ -225,10 +225,10 @@ Status Communicator::check_same(std::string_view what, std::string_view text) {
 Status Communicator::agree(const Status& own) {
   return together([&] {
     const Status said = own ? own : Status(on_rank(own.error(), rank_));
-    return conclude(
-        decide(bytes_of(said), [](std::span<const std::string> statuses) {
-          return first_error(statuses);
-        }));
+    return conclude(decide(bytes_of_status(said),
+                           [](std::span<const std::string> statuses) {
+                             return first_error(statuses);
+                           }));
   });
 }
 

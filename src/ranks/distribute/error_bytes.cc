@@ -48,7 +48,7 @@ bool take_text(std::string_view& bytes, std::string& text) {
 
 }  // namespace
 
-std::string bytes_of(const Status& status) {
+std::string bytes_of_status(const Status& status) {
   std::string bytes;
   if (status) {
     return bytes;

@@ -11,9 +11,9 @@
 namespace headwise::internal::inline HEADWISE_ABI {
 
 // Empty for success.
-std::string bytes_of(const Status& status);
+std::string bytes_of_status(const Status& status);
 // Errors: those of the other rank; bad_data for bytes that are none of
-// bytes_of().
+// bytes_of_status().
 Status status_of(std::string_view bytes);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

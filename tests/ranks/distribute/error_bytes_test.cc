@@ -17,7 +17,7 @@ TEST(ErrorBytesTest, EveryPartArrives) {
                                          .given = "is 7",
                                          .expected = "8",
                                          .hint = "at keys 0 to 383"});
-  const Status arrived = status_of(bytes_of(sent));
+  const Status arrived = status_of(bytes_of_status(sent));
   ASSERT_FALSE(arrived);
   EXPECT_EQ(arrived.error().message(), sent.message());
   EXPECT_EQ(arrived.error().code(), sent.code());
@@ -26,8 +26,9 @@ TEST(ErrorBytesTest, EveryPartArrives) {
 }
 
 TEST(ErrorBytesTest, SuccessAndAnErrorWithoutDetailsArrive) {
-  EXPECT_TRUE(status_of(bytes_of(ok())));
-  const Status arrived = status_of(bytes_of(Error(ErrorCode::unsupported)));
+  EXPECT_TRUE(status_of(bytes_of_status(ok())));
+  const Status arrived =
+      status_of(bytes_of_status(Error(ErrorCode::unsupported)));
   ASSERT_FALSE(arrived);
   EXPECT_EQ(arrived.error().code(), ErrorCode::unsupported);
   EXPECT_EQ(arrived.error().message(),
@@ -35,7 +36,7 @@ TEST(ErrorBytesTest, SuccessAndAnErrorWithoutDetailsArrive) {
 }
 
 TEST(ErrorBytesTest, BytesThatAreCutShortAreAnError) {
-  const std::string bytes = bytes_of(
+  const std::string bytes = bytes_of_status(
       Error(ErrorCode::io_error, {.operation = "read", .hint = "a hint"}));
   for (std::size_t size = 1; size < bytes.size(); ++size) {
     EXPECT_THAT(status_of(bytes.substr(0, size)),
