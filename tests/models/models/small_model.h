@@ -22,9 +22,8 @@ using Params = std::map<std::string, Tensor<float, 2>>;
 inline auto both_families() {
   return testing::Values(BertFamily::bert, BertFamily::distilbert);
 }
-inline std::string family_name(
-    const testing::TestParamInfo<BertFamily>& family) {
-  return family.param == BertFamily::bert ? "Bert" : "DistilBert";
+inline std::string family_name(const testing::TestParamInfo<BertFamily>& of) {
+  return of.param == BertFamily::bert ? "Bert" : "DistilBert";
 }
 
 inline BertConfig small_config(BertFamily family) {
