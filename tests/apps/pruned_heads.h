@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headwise/base/random.h"
+#include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "view/viewed_heads.h"
 
@@ -29,14 +30,12 @@ class PrunedHeads : public ViewedHeads {
 
   Status visit(SeenParts /*parts*/, const SeeLayer& see) const override {
     for (std::size_t n = 0; n < layers_.size(); ++n) {
-      ViewedLayer layer{.number = layers_[n], .heads = kept_[n]};
+      NumberedLayer layer{{.number = layers_[n]}, kept_[n]};
       if (!layer.heads.none()) {
         layer.query = query_[n].view();
         layer.key = key_[n].view();
       }
-      if (Status s = see(layer); !s) {
-        return s;
-      }
+      HEADWISE_TRY(see(layer));
     }
     return ok();
   }

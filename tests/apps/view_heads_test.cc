@@ -112,7 +112,7 @@ TEST(ViewHeadsTest, ThePageHasEveryLayer) {
                                 .query_labels = heads.text().query_labels,
                                 .key_labels = heads.text().key_labels})
                   .value();
-  ASSERT_TRUE(heads.visit({}, [&](const ViewedLayer& layer) {
+  ASSERT_TRUE(heads.visit({}, [&](const NumberedLayer& layer) {
     return add_to_page(page, layer, PageAttribution(), nullptr);
   }));
   const std::string html = page.html().value();
