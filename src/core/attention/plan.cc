@@ -10,7 +10,7 @@ namespace headwise::inline HEADWISE_ABI {
 Result<AttentionPlan> AttentionPlan::create(
     const AttentionShape& shape, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
-  HEADWISE_ASSIGN(auto call,
+  HEADWISE_ASSIGN(auto&& call,
                   PlannedCall::create(shape, options, operation_options));
   return AttentionPlan(std::make_unique<PlannedCall>(std::move(call)));
 } catch (...) {

@@ -53,12 +53,12 @@ std::size_t spec_bytes(const AttentionSpec& spec, const Schedule& schedule) {
 
 }  // namespace
 
-PlannedCall::PlannedCall(AttentionSpec spec)
+PlannedCall::PlannedCall(AttentionSpec&& spec)
     : spec_(std::move(spec)),
       schedule_(schedule_of(spec_)),
       workspace_bytes_(spec_bytes(spec_, schedule_)) {}
 
-Result<PlannedCall> PlannedCall::create(AttentionSpec spec) {
+Result<PlannedCall> PlannedCall::create(AttentionSpec&& spec) {
   HEADWISE_TRY(check_target());
   HEADWISE_TRY(check_all_queries("attention", spec.query_part));
   HEADWISE_TRY(check_sizes(spec));
@@ -70,7 +70,7 @@ Result<PlannedCall> PlannedCall::create(AttentionSpec spec) {
 Result<PlannedCall> PlannedCall::create(
     const AttentionShape& shape, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
-  HEADWISE_ASSIGN(auto spec,
+  HEADWISE_ASSIGN(auto&& spec,
                   AttentionSpec::create(shape, options, operation_options));
   return create(std::move(spec));
 } catch (...) {

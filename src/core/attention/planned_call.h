@@ -12,10 +12,11 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Its functions are those of AttentionPlan.
+// Its functions are those of AttentionPlan. In a small call each move of it
+// shows: HEADWISE_ASSIGN(const auto& call, ...) makes none.
 class PlannedCall {
  public:
-  static Result<PlannedCall> create(AttentionSpec spec);
+  static Result<PlannedCall> create(AttentionSpec&& spec);
   static Result<PlannedCall> create(const AttentionShape& shape,
                                     const AttentionOptions& options,
                                     const OperationOptions& operation_options);
@@ -28,7 +29,7 @@ class PlannedCall {
   Status run(const CallTensors& tensors, const Offsets& offsets = {}) const;
 
  private:
-  explicit PlannedCall(AttentionSpec spec);
+  explicit PlannedCall(AttentionSpec&& spec);
 
   Status run_spec(const AttentionSpec& spec, const CallTensors& tensors,
                   Workspace& workspace) const;

@@ -21,7 +21,7 @@ Status attention(const CallTensors& tensors, const AttentionOptions& options,
         return plan.run(tensors);
       }
     }
-    HEADWISE_ASSIGN(const auto call,
+    HEADWISE_ASSIGN(const auto& call,
                     PlannedCall::create(shape, options, operation_options));
     return call.run(tensors);
   });
@@ -30,7 +30,7 @@ Status attention(const CallTensors& tensors, const AttentionOptions& options,
 }
 
 Status attention(const CallTensors& tensors, const AttentionSpec& spec) try {
-  HEADWISE_ASSIGN(const auto call, PlannedCall::create(spec));
+  HEADWISE_ASSIGN(const auto& call, PlannedCall::create(AttentionSpec(spec)));
   return call.run(tensors);
 } catch (...) {
   return caught_out_of_memory();

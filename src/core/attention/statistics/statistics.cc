@@ -53,6 +53,17 @@ class Pool {
   std::int64_t without_key_ = 0;
 };
 
+Result<AttentionStatistics> run(const PlannedCall& call, CallTensors& tensors) {
+  const AttentionSpec& spec = call.spec();
+  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(spec));
+  tensors.set(statistics.views());
+  HEADWISE_TRY(call.run(tensors));
+  if (spec.statistics.wanted().rows) {
+    HEADWISE_ASSIGN(statistics.pooled, pool_statistics(statistics.rows, spec));
+  }
+  return statistics;
+}
+
 }  // namespace
 
 Result<AttentionStatistics> AttentionStatistics::create(
@@ -121,21 +132,15 @@ Result<AttentionStatistics> attention_statistics(
     CallTensors tensors, const AttentionOptions& options,
     const OperationOptions& operation_options) {
   HEADWISE_ASSIGN(const auto shape, attention_shape(tensors));
-  HEADWISE_ASSIGN(const auto spec,
-                  AttentionSpec::create(shape, options, operation_options));
-  return attention_statistics(tensors, spec);
+  HEADWISE_ASSIGN(const auto& call,
+                  PlannedCall::create(shape, options, operation_options));
+  return run(call, tensors);
 }
 
 Result<AttentionStatistics> attention_statistics(
     CallTensors tensors, const AttentionSpec& spec) try {
-  HEADWISE_ASSIGN(const auto call, PlannedCall::create(spec));
-  HEADWISE_ASSIGN(auto statistics, AttentionStatistics::create(spec));
-  tensors.set(statistics.views());
-  HEADWISE_TRY(call.run(tensors));
-  if (spec.statistics.wanted().rows) {
-    HEADWISE_ASSIGN(statistics.pooled, pool_statistics(statistics.rows, spec));
-  }
-  return statistics;
+  HEADWISE_ASSIGN(const auto& call, PlannedCall::create(AttentionSpec(spec)));
+  return run(call, tensors);
 } catch (...) {
   return caught_out_of_memory();
 }
