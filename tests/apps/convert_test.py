@@ -243,8 +243,7 @@ class ConvertTest(ParamsCase):
         self.put_safetensors("e.safetensors", {**encoder, "head.weight": tensor(2)})
         self.assertIn('Layout: torch-mha with the prefix "encoder.layers.{N}.self_attn."'
                       ", 2 attention layers", self.succeed("inspect", "e.safetensors"))
-        self.convert("e.safetensors", "o.safetensors", "--to", "torch-mha",
-                     "--attention-only")
+        self.convert("e.safetensors", "o.safetensors", "--to", "torch-mha", "--attention-only")
         self.assert_same(read_tensors(self.folder / "o.safetensors"), encoder)
         self.put_safetensors("t.safetensors", {
             **encoder, **torch("decoder.layers.0.multihead_attn.", 4)})
@@ -259,6 +258,8 @@ class ConvertTest(ParamsCase):
         self.succeed(*arguments, "--prefix", "decoder.")
         self.assertEqual(read_tensors(self.folder / "l.safetensors")["w_q.weight"][1],
                          (4, 4))
+        self.fail_with(BAD_INPUT, 'one of ""', "convert", "l.safetensors", "o.npz", "--to",
+                       "headwise", "--prefix", "x")
         self.assertIn("embed_dim 4", self.succeed("inspect", "t.safetensors", "--prefix",
                                                   "decoder"))
 

@@ -142,7 +142,8 @@ std::string prefix_list(const Prefixes& prefixes) {
     if (++told > kMostTold) {
       return text + ", ..";
     }
-    text += (told == 1 ? "" : ", ") + printable(prefix);
+    text += told == 1 ? "" : ", ";
+    text += prefix.empty() ? "\"\"" : printable(prefix);
   }
   return text;
 }
