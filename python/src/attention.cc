@@ -10,6 +10,7 @@
 #include "call_tensors.h"
 #include "error.h"
 #include "headwise/attention/plan.h"
+#include "object_text.h"
 
 namespace headwise::python {
 namespace {
@@ -88,7 +89,8 @@ What was not asked for is None. Everything but the output is float32.)")
       .def_ro("scores", &AttentionResult::scores,
               nb::for_getter(nb::sig("def scores(self) -> Any")))
       .def_ro("state", &AttentionResult::state,
-              nb::for_getter(nb::sig("def state(self) -> Any")));
+              nb::for_getter(nb::sig("def state(self) -> Any")))
+      .def("__repr__", [](nb::handle self) { return object_text(self); });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "headwise/base/any_view.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_text.h"
 #include "one_at_a_time.h"
 
 namespace headwise::python {
@@ -316,7 +317,8 @@ void bind_attention_backward(nb::module_& module) {
       .def_prop_ro("bias_k", &GradientsObject::get<bias_k>,
                    nb::sig("def bias_k(self) -> Any"))
       .def_prop_ro("bias_v", &GradientsObject::get<bias_v>,
-                   nb::sig("def bias_v(self) -> Any"));
+                   nb::sig("def bias_v(self) -> Any"))
+      .def("__repr__", [](nb::handle self) { return object_text(self); });
   const auto define = [&](const char* name, auto call, auto... described) {
     module.def(name, call, nb::arg("query").none(), nb::arg("key").none(),
                nb::arg("value").none(), nb::arg("output").none(),

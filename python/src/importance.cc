@@ -12,6 +12,7 @@
 #include "gated_functions.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_text.h"
 #include "progress_argument.h"
 
 namespace headwise::python {
@@ -166,7 +167,8 @@ void bind_importance(nb::module_& module) {
       .def_ro("scores", &ImportanceObject::scores,
               nb::sig("def scores(self) -> list[Any]"))
       .def_ro("order", &ImportanceObject::order,
-              nb::sig("def order(self) -> list[tuple[int, int]]"));
+              nb::sig("def order(self) -> list[tuple[int, int]]"))
+      .def("__repr__", [](nb::handle self) { return object_text(self); });
   module.def("importance", &measure, nb::arg("num_heads").none(), nb::kw_only(),
              nb::arg("examples").none() = 0,
              nb::arg("losses").none() = nb::none(),

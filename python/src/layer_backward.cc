@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "error.h"
 #include "new_array.h"
+#include "object_text.h"
 
 namespace headwise::python {
 namespace {
@@ -152,7 +153,8 @@ gradient is the sum of the three.)")
       .def_ro("t5_bias", &LayerGradients::t5_bias)
       .def_ro("alibi", &LayerGradients::alibi)
       .def_ro("sinks", &LayerGradients::sinks)
-      .def_ro("head_gates", &LayerGradients::head_gates);
+      .def_ro("head_gates", &LayerGradients::head_gates)
+      .def("__repr__", [](nb::handle self) { return object_text(self); });
   nb::class_<SavedLayer>(module, "SavedLayer",
                          R"(What MultiHeadAttention.forward_for_backward() keeps
 for one backward pass: the layer, and the tensors and options of the call, which

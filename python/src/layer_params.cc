@@ -81,15 +81,19 @@ void for_each_param(
   }
 }
 
-NamedParams::NamedParams(nb::handle dict, std::string_view operation)
+NamedParams::NamedParams(nb::handle params, std::string_view operation)
     : operation_(operation) {
-  if (!nb::isinstance<nb::dict>(dict)) {
+  if (!nb::hasattr(params, "keys")) {
     raise_type(
         {operation, "params"},
-        std::string("is a ") + nb::str(dict.type().attr("__name__")).c_str(),
+        std::string("is a ") + nb::str(params.type().attr("__name__")).c_str(),
         "a dict of arrays by name");
   }
-  for (const auto& [key, value] : nb::borrow<nb::dict>(dict)) {
+  nb::dict given;
+  if (PyDict_Update(given.ptr(), params.ptr()) != 0) {
+    nb::raise_python_error();
+  }
+  for (const auto& [key, value] : given) {
     const std::string_view name = word(key, {operation, "params"});
     const auto known = std::ranges::find(kNames, name);
     if (known == kNames.end()) {

@@ -23,8 +23,8 @@ void for_each_param(
 // Arrays of float32, bfloat16 or float16, by name.
 class NamedParams {
  public:
-  // Errors: TypeError for anything but a dict of names and arrays.
-  NamedParams(nb::handle dict, std::string_view operation);
+  // Errors: TypeError for anything but a mapping of names to arrays.
+  NamedParams(nb::handle params, std::string_view operation);
 
   // Parameters of their own, widened. Errors: TypeError for an unknown name;
   // ValueError for a missing one and for shapes that make no layer.

@@ -173,7 +173,10 @@ may attend.)");
       nb::none();  // NumPy leaves `array & mask` to it
 
   nb::class_<BiasObject>(module, "Bias",
-                         "A bias with named axes, from dense().");
+                         "A bias with named axes, from dense().")
+      .def("__repr__", [](const BiasObject& bias) {
+        return "Bias(float32 " + shape_text(bias.array().extents()) + ")";
+      });
 
   module.def(
       "causal", [] { return MaskObject(causal(), {}, "causal()"); },

@@ -14,6 +14,7 @@
 #include "layer_params.h"
 #include "named_fields.h"
 #include "number_arguments.h"
+#include "object_text.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
 #include "rotary_argument.h"
@@ -80,7 +81,7 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
 }
 
 // Views of the layer's memory, which keep it alive.
-nb::dict params(Self self) {
+nb::object params(Self self) {
   nb::dict dict;
   for_each_param(nb::cast<LayerObject&>(self).params(),
                  [&](std::string_view name, const AnyView& values) {
@@ -89,11 +90,12 @@ nb::dict params(Self self) {
                        values.extents().data(), self);
                    dict[nb::str(name.data(), name.size())] = nb::cast(array);
                  });
-  return dict;
+  // An array that is put into a dict would change no parameter.
+  return nb::steal(PyDictProxy_New(dict.ptr()));
 }
 
 constexpr char kForward[] =
-    "def forward(self, query: Array, key: Array | None = None, "
+    "(self, query: Array, key: Array | None = None, "
     "value: Array | None = None, **options: Any) -> Array | AttentionResult";
 
 constexpr char kForwardDocumentation[] =
@@ -120,6 +122,19 @@ bias, softcap, dropout, attn_weights, scores, offsets, executor, ..., and
 
 A ragged batch is (1, rows, E). Returns the output, or an AttentionResult if more
 was asked for. Errors: those of attention(); ValueError while a size is open.)";
+
+// The arguments of create() that are no defaults.
+nb::str text_of(Self self) {
+  const nb::dict defaults = config_dict({});
+  nb::dict given;
+  for (const auto& [name, value] :
+       config_dict(nb::cast<LayerObject&>(self).config())) {
+    if (!value.equal(defaults[name])) {
+      given[name] = value;
+    }
+  }
+  return object_text(self, given);
+}
 
 constexpr char kCreateDocumentation[] =
     R"(Draws parameters with the distribution of torch.nn.Linear.
@@ -152,6 +167,9 @@ Errors: ValueError for sizes that do not fit.)";
 }  // namespace
 
 void bind_layer(nb::module_& module) {
+  // Python reads them as long as it runs.
+  static const std::string forward = std::string("def forward") + kForward;
+  static const std::string call = std::string("def __call__") + kForward;
   nb::class_<LayerObject>(module, "MultiHeadAttention",
                           R"(The layer with its projections.
 
@@ -217,7 +235,11 @@ Calls may be in several threads at once.)")
           "for a layer with kv_group_sizes.")
       .def("forward", &LayerObject::forward, nb::arg("query").none(),
            nb::arg("key") = nb::none(), nb::arg("value") = nb::none(),
-           nb::arg("options"), nb::sig(kForward), kForwardDocumentation)
+           nb::arg("options"), nb::sig(forward.c_str()), kForwardDocumentation)
+      .def("__call__", &LayerObject::forward, nb::arg("query").none(),
+           nb::arg("key") = nb::none(), nb::arg("value") = nb::none(),
+           nb::arg("options"), nb::sig(call.c_str()), "forward()")
+      .def("__repr__", &text_of)
       .def(
           "forward_for_backward",
           [](Self self, nb::handle query, nb::handle key, nb::handle value,
@@ -260,7 +282,7 @@ Calls may be in several threads at once.)")
            "both use what `other` keeps: layers that run one after another "
            "need it only once. Waits for calls that run.")
       .def_prop_ro("params", &params,
-                   nb::sig("def params(self) -> dict[str, Array]"),
+                   nb::sig("def params(self) -> Mapping[str, Array]"),
                    "The parameters by name: NumPy's views of the layer's "
                    "memory, read-only; set_params() changes them. Errors: "
                    "ValueError while a size is open.")

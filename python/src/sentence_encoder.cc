@@ -13,6 +13,7 @@
 #include "file_access.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_text.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
 #include "progress_argument.h"
@@ -160,7 +161,8 @@ void bind_sentence_encoder(nb::module_& module) {
     tokens      int                  of all sentences, without those cut off)")
       .def_ro("embeddings", &EmbeddingsObject::embeddings)
       .def_ro("cut", &EmbeddingsObject::cut)
-      .def_ro("tokens", &EmbeddingsObject::tokens);
+      .def_ro("tokens", &EmbeddingsObject::tokens)
+      .def("__repr__", [](nb::handle self) { return object_text(self); });
   nb::class_<SentenceEncoder>(module, "SentenceEncoder",
                               R"(A model folder of the BERT family as a function
 from sentences to embeddings, as sentence-transformers computes them.

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_text.h"
 
 namespace headwise::python {
 namespace {
@@ -135,7 +136,8 @@ What was not asked for is None. A call without a batch has no axis B.)")
           },
           nb::arg("statistic"),
           nb::sig("def mean(self, statistic: str) -> Array"),
-          "The mean of one statistic in each head, (Hq).");
+          "The mean of one statistic in each head, (Hq).")
+      .def("__repr__", [](nb::handle self) { return object_text(self); });
 }
 
 }  // namespace headwise::python
