@@ -71,6 +71,9 @@ class Heads(Mapping):
         return sum(len(layer.head_numbers) for layer in self._layers)
 
 
+_CAPTION = "Entropy of the attention weights, in nats"
+
+
 class Observation:
     """What `observe` saw. It grows with every call of the model inside the block."""
 
@@ -126,20 +129,35 @@ class Observation:
         columns = ["layer", "name", "head", "queries", *STATISTICS]
         return pandas.DataFrame(rows, columns=columns)
 
+    def __repr__(self) -> str:
+        """The mean entropy of every head, a line per layer."""
+        heads = dict(self.heads)
+        if not heads:
+            return "Observation: no attention was computed"
+        columns = _head_numbers(heads)
+        lines = [f"{_CAPTION}\n{'head':>10}" + "".join(f"{head:6}" for head in columns)]
+        for layer in self.layers:
+            cells = (f"{heads[layer, head].entropy:6.2f}" if (layer, head) in heads else " " * 6
+                     for head in columns)
+            lines.append(f"layer {layer:4}" + "".join(cells).rstrip())
+        return "\n".join(lines)
+
     def _repr_html_(self) -> str:
         """The mean entropy of every head, a darker cell attends to fewer keys; with
         maps=True also the page of the first layers.
         """
-        heads = self.heads
+        heads = dict(self.heads)
         if not heads:
             return "<p>No attention was computed.</p>"
+        columns = _head_numbers(heads)
         most = max((each.entropy for each in heads.values() if each.entropy > 0),
                    default=1.0)
         rows = "".join(f"<tr><th title='{html.escape(name, quote=True)}'>layer {layer}</th>"
-                       + "".join(_cell(each, most) for each in heads.values()
-                                 if each.layer == layer) + "</tr>"
+                       + "".join(_cell(heads[layer, head], most) if (layer, head) in heads
+                                 else "<td></td>" for head in columns) + "</tr>"
                        for layer, name in self.layers.items())
-        table = ("<table><caption>Entropy of the attention weights, in nats</caption>"
+        numbers = "".join(f"<th>{head}</th>" for head in columns)
+        table = (f"<table><caption>{_CAPTION}</caption><tr><th>head</th>{numbers}</tr>"
                  f"{rows}</table>")
         if any(layer.largest is not None for layer in self._seen()):
             page = page_of(page_groups(self._kept(None))[0], self._tokens)
@@ -160,6 +178,11 @@ class Observation:
 
     def _seen(self) -> list[ObservedLayer]:
         return [layer for layer in self._layers if layer.calls]
+
+
+def _head_numbers(heads: Mapping[tuple[int, int], HeadStatistics]) -> list[int]:
+    """Those of any layer; pruned heads leave holes."""
+    return sorted({head for _, head in heads})
 
 
 def _cell(head: HeadStatistics, most: float) -> str:

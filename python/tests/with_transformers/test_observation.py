@@ -388,7 +388,22 @@ def test_notebook_shows_every_head():
     with torch.no_grad(), observe(model) as seen:
         model(**inputs_of("bert"))
     page = seen._repr_html_()
-    assert page.count("<td") == 8 and page.count("<th") == 2
+    assert page.count("<td") == 8 and page.count("<th") == 1 + 4 + 2
     with observe(model) as empty:
         pass
     assert "No attention was computed" in empty._repr_html_()
+    assert repr(empty) == "Observation: no attention was computed"
+
+
+def test_a_terminal_shows_every_head_that_stays():
+    model = ours("bert")
+    prune_heads(model, {0: [1], 1: [1, 3]})
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs_of("bert"))
+    caption, numbers, first, second = repr(seen).splitlines()
+    assert "nats" in caption and numbers.split() == ["head", "0", "2", "3"]
+    values = [f"{seen.heads[0, head].entropy:.2f}" for head in (0, 2, 3)]
+    assert first.split() == ["layer", "0", *values]
+    assert second == f"layer    1{seen.heads[1, 0].entropy:6.2f}{seen.heads[1, 2].entropy:6.2f}"
+    assert numbers.index("2") == second.index(".", 14) + 2
+    assert seen._repr_html_().count("<td></td>") == 1
