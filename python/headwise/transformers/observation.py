@@ -15,6 +15,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.observed_layer import STATISTICS, ObservedCall, ObservedLayer
 from headwise.transformers.observed_page import page_groups, page_of
 from headwise.transformers.pruned_record import pruned_heads
@@ -194,7 +195,7 @@ def _cell(head: HeadStatistics, most: float) -> str:
 
 
 @contextlib.contextmanager
-def observe(model: PreTrainedModel, maps: bool = False,
+def observe(model: nn.Module, maps: bool = False,
             tokens: Sequence[str] | None = None) -> Iterator[Observation]:
     """Collects the statistics of every head while the block runs the model.
 
@@ -212,11 +213,14 @@ def observe(model: PreTrainedModel, maps: bool = False,
     `Observation.view` draws every attention weight. `tokens` labels the queries on
     the page, one string each.
 
+    `model` may be compiled, or a module with one model of transformers in it.
+
     Errors: NotImplementedError for a model that computes its attention itself;
     TypeError for one that is not of transformers; RuntimeError for a model that is
     observed already.
     """
     register()
+    model = model_of_transformers(model)
     check_interface(model)
     gone = pruned_heads(model.config)
     watchers: dict[nn.Module, ObservedLayer] = {

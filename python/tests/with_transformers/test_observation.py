@@ -264,6 +264,44 @@ def test_other_models_are_refused_by_name():
             pass
 
 
+class Wrapped(torch.nn.Module):
+    """A model of transformers in a module of one's own."""
+
+    def __init__(self, **models):
+        super().__init__()
+        for name, model in models.items():
+            setattr(self, name, model)
+
+    def forward(self, **inputs):
+        return self.body(**inputs)
+
+
+@pytest.mark.parametrize("seen_before", [False, True])
+def test_the_model_inside_a_compiled_one_or_a_module_is_observed(seen_before):
+    model, inputs = ours("bert"), inputs_of("bert")
+    with torch.no_grad(), observe(model) as expected:
+        model(**inputs)
+    torch._dynamo.reset()
+    outer = Wrapped(body=model)
+    for runs in (outer, torch.compile(model, backend="eager"),
+                 torch.compile(outer, backend="eager")):
+        with torch.no_grad():
+            if seen_before:
+                runs(**inputs)
+            with observe(runs) as seen:
+                runs(**inputs)
+            runs(**inputs)  # is no longer seen
+        assert seen.layers == expected.layers
+        assert list(seen.heads.values()) == list(expected.heads.values())
+
+
+def test_a_module_with_two_models_names_them():
+    both = Wrapped(body=ours("bert"), other=ours("gpt2"))
+    with pytest.raises(TypeError, match="model is Wrapped with body and other in it, expected"):
+        with observe(both):
+            pass
+
+
 def test_kept_call_gives_the_weights_of_eager():
     model = ours("gemma2")
     with torch.no_grad(), observe(model, maps=True) as seen:
