@@ -90,7 +90,7 @@ What was not asked for is None. Everything but the output is float32.)")
               nb::for_getter(nb::sig("def scores(self) -> Any")))
       .def_ro("state", &AttentionResult::state,
               nb::for_getter(nb::sig("def state(self) -> Any")))
-      .def("__repr__", [](nb::handle self) { return object_text(self); });
+      .def("__repr__", &text_of_properties);
 }
 
 }  // namespace

@@ -318,7 +318,7 @@ void bind_attention_backward(nb::module_& module) {
                    nb::sig("def bias_k(self) -> Any"))
       .def_prop_ro("bias_v", &GradientsObject::get<bias_v>,
                    nb::sig("def bias_v(self) -> Any"))
-      .def("__repr__", [](nb::handle self) { return object_text(self); });
+      .def("__repr__", &text_of_properties);
   const auto define = [&](const char* name, auto call, auto... described) {
     module.def(name, call, nb::arg("query").none(), nb::arg("key").none(),
                nb::arg("value").none(), nb::arg("output").none(),

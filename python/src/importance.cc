@@ -168,7 +168,7 @@ void bind_importance(nb::module_& module) {
               nb::sig("def scores(self) -> list[Any]"))
       .def_ro("order", &ImportanceObject::order,
               nb::sig("def order(self) -> list[tuple[int, int]]"))
-      .def("__repr__", [](nb::handle self) { return object_text(self); });
+      .def("__repr__", &text_of_properties);
   module.def("importance", &measure, nb::arg("num_heads").none(), nb::kw_only(),
              nb::arg("examples").none() = 0,
              nb::arg("losses").none() = nb::none(),

@@ -154,7 +154,7 @@ gradient is the sum of the three.)")
       .def_ro("alibi", &LayerGradients::alibi)
       .def_ro("sinks", &LayerGradients::sinks)
       .def_ro("head_gates", &LayerGradients::head_gates)
-      .def("__repr__", [](nb::handle self) { return object_text(self); });
+      .def("__repr__", &text_of_properties);
   nb::class_<SavedLayer>(module, "SavedLayer",
                          R"(What MultiHeadAttention.forward_for_backward() keeps
 for one backward pass: the layer, and the tensors and options of the call, which

@@ -59,7 +59,7 @@ nb::str object_text(nb::handle self, const nb::dict& entries) {
   return nb::str("{}({})").format(self.type().attr("__name__"), joined(texts));
 }
 
-nb::str object_text(nb::handle self) {
+nb::str text_of_properties(nb::handle self) {
   nb::dict entries;
   const nb::handle property(reinterpret_cast<PyObject*>(&PyProperty_Type));
   for (const nb::handle entry : self.type().attr("__dict__").attr("items")()) {

@@ -11,6 +11,6 @@ namespace headwise::python {
 // Of these entries, in their order.
 nb::str object_text(nb::handle self, const nb::dict& entries);
 // Of all properties of its class but those that are None.
-nb::str object_text(nb::handle self);
+nb::str text_of_properties(nb::handle self);
 
 }  // namespace headwise::python

@@ -162,7 +162,7 @@ void bind_sentence_encoder(nb::module_& module) {
       .def_ro("embeddings", &EmbeddingsObject::embeddings)
       .def_ro("cut", &EmbeddingsObject::cut)
       .def_ro("tokens", &EmbeddingsObject::tokens)
-      .def("__repr__", [](nb::handle self) { return object_text(self); });
+      .def("__repr__", &text_of_properties);
   nb::class_<SentenceEncoder>(module, "SentenceEncoder",
                               R"(A model folder of the BERT family as a function
 from sentences to embeddings, as sentence-transformers computes them.

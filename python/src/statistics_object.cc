@@ -137,7 +137,7 @@ What was not asked for is None. A call without a batch has no axis B.)")
           nb::arg("statistic"),
           nb::sig("def mean(self, statistic: str) -> Array"),
           "The mean of one statistic in each head, (Hq).")
-      .def("__repr__", [](nb::handle self) { return object_text(self); });
+      .def("__repr__", &text_of_properties);
 }
 
 }  // namespace headwise::python

@@ -290,7 +290,7 @@ def test_the_model_inside_a_compiled_one_or_a_module_is_observed(seen_before):
                 runs(**inputs)
             with observe(runs) as seen:
                 runs(**inputs)
-            runs(**inputs)  # is no longer seen
+            runs(**inputs)  # after the block: does not count
         assert seen.layers == expected.layers
         assert list(seen.heads.values()) == list(expected.heads.values())
 
