@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/attention/statistics.h"
 #include "headwise/headwise.h"
 
 namespace hw = headwise;
@@ -42,6 +43,15 @@ struct Tensors {
   hw::Status attend(const hw::AttentionOptions& options) {
     return hw::attention(query.view(), key.view(), value.view(), output.view(),
                          options);
+  }
+
+  void summarise(const hw::AttentionOptions& options) {
+    hw::OperationOptions wanted;
+    wanted.statistics.columns = true;
+    hw::attention_statistics(query.view(), key.view(), value.view(),
+                             hw::AttentionOutputsOf<T>{.output = output.view()},
+                             options, wanted)
+        .value();
   }
 
   hw::Tensor<T, 4> query, key, value, output;
@@ -96,8 +106,10 @@ void measure(const char* type, const hw::AttentionOptions& options) {
   count((name + "_plan").c_str(),
         [&] { hw::AttentionPlan::create(smallest(), options).value(); });
   count((name + "_run").c_str(), run);
+  count((name + "_statistics").c_str(), [&] { small.summarise(options); });
   time((name + "_call").c_str(), [&] { small.attend(options).value(); });
   time((name + "_run").c_str(), run);
+  time((name + "_statistics").c_str(), [&] { small.summarise(options); });
 }
 
 }  // namespace
