@@ -57,6 +57,7 @@ _PLACES = {
     "documents": "_core",
     "explain": "_explain",
     "importance": "_core",
+    "intervene": "transformers",
     "key_lengths": "_core",
     "key_padding": "_core",
     "key_starts": "_core",
@@ -70,7 +71,7 @@ _PLACES = {
 }
 
 # What `from headwise import *` must not load: it needs torch.
-_WITH_TORCH = {"torch", "transformers", "observe"}
+_WITH_TORCH = {"torch", "transformers", "intervene", "observe"}
 
 __all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.mask_rules import Masked, masked_by_rules
-from headwise.transformers.watched import watcher_of
+from headwise.transformers.watched import Place, watched
 
 try:
     from transformers.utils.output_capturing import _active_collector
@@ -39,18 +39,18 @@ def headwise_attention(
         raise ValueError("head_mask was given, but transformers no longer applies it; "
                          "use headwise.transformers.prune_heads or head_importance")
     causal = _is_causal(module, is_causal) and query.shape[2] > 1
-    operands, positions, causal, first_gone = _masked(attention_mask, causal, sliding_window,
-                                                      query.shape[2], key.shape[2])
+    masked = _masked(attention_mask, causal, sliding_window, query.shape[2], key.shape[2])
+    operands = masked.operands
     if position_bias is not None or s_aux is not None:
         operands = _with_bias(operands, position_bias, s_aux)
     weights = "none"
     if output_attentions or _are_collected():
         weights = "after_dropout" if dropout > 0 else "per_head"
-    call = AttentionCall(query, key, value, operands, positions, scaling, softcap or 0.0,
-                         causal, dropout, weights)
-    watcher = watcher_of(module)
+    call = AttentionCall(query, key, value, operands, masked.positions, scaling,
+                         softcap or 0.0, masked.causal, dropout, weights)
+    watcher = watched(module)
     output, attn_weights = (call.run() if watcher is None
-                            else watcher.attend(call, first_gone))
+                            else watcher.attend(call, _place_of(masked, attention_mask)))
     return output.transpose(1, 2), attn_weights
 
 
@@ -85,15 +85,20 @@ def _masked(mask: torch.Tensor | None, causal: bool, window: int | None,
         return by_rules
     positions = _at_the_end(queries, keys)
     if mask.dtype == torch.bool:
-        # The mask leaves out padding, too; statistics must know which keys it is.
-        nothing = (NO_OPERANDS, None)
-        padding, gone = nothing if torch.compiler.is_compiling() else \
-            getattr(mask, "_headwise_keys", nothing)
-        return Masked(padding._replace(mask=mask), positions, first_gone=gone)
+        known = None if torch.compiler.is_compiling() else \
+            getattr(mask, "_headwise_masked", None)
+        return known or Masked(Operands(mask=mask), positions)
     if not mask.dtype.is_floating_point:
         raise TypeError(f"attention_mask is {mask.dtype}, expected torch.bool, true = may "
                         "attend, or floating-point numbers, which are added to the scores")
     return Masked(Operands(bias=mask.float()), positions)
+
+
+def _place_of(masked: Masked, mask: torch.Tensor | None) -> Place:
+    first_query = masked.first_key + masked.positions.query_start
+    if torch.compiler.is_compiling() and mask is not None and masked.positions.query_start:
+        first_query = None  # a cache with room for more keys says nothing here
+    return Place(first_query, masked.first_key, masked.first_gone)
 
 
 def _at_the_end(queries: int, keys: int) -> Positions:

@@ -17,6 +17,7 @@ from transformers import masking_utils
 
 # In the first column: no mask of a user has this number.
 _MARK = 0x68656164
+_COLUMNS = 9
 _NO_LIMIT = -1
 
 
@@ -27,6 +28,8 @@ class Masked(NamedTuple):
     causal: bool = False
     # (B), bool: whether a cache with a window has dropped the sequence's first key.
     first_gone: torch.Tensor | None = None
+    # How many keys it has dropped, padding among them.
+    first_key: int = 0
 
 
 def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
@@ -56,21 +59,26 @@ def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
                 seen = _seen(attention_mask, kv_offset, kv_length)
                 seen = torch.nn.functional.pad(seen, (0, kv_length - seen.shape[1]))
                 padding = Operands(key_mask=seen, key_starts=_first_of(seen))
-            mask._headwise_keys = (
-                padding, _first_gone(attention_mask, batch_size, kv_offset))
+            # The mask leaves out padding, too; statistics must know which keys it is.
+            mask._headwise_masked = Masked(
+                padding._replace(mask=mask), Positions(int(q_offset) - kv_offset), False,
+                _first_gone(attention_mask, batch_size, kv_offset), kv_offset)
         return mask
     causal, left, right = rules
-    packed = torch.empty(batch_size, 1, 1, 8, dtype=torch.int64)
+    packed = torch.empty(batch_size, 1, 1, _COLUMNS, dtype=torch.int64)
     packed[..., :5] = torch.tensor(
         [_MARK, causal, int(q_offset) - kv_offset, left, right])
     packed[:, 0, 0, 5:7] = spans
     packed[:, 0, 0, 7] = _first_gone(attention_mask, batch_size, kv_offset)
+    packed[:, 0, 0, 8] = kv_offset
     return packed
 
 
 def masked_by_rules(mask: torch.Tensor, keys: int) -> Masked | None:
-    """The mask that is in a tensor of `mask_for_headwise`; None for another tensor."""
-    if mask.dtype != torch.int64 or mask.shape[1:] != (1, 1, 8):
+    """The mask that is in a tensor of rules of `mask_for_headwise`; None for another
+    tensor.
+    """
+    if mask.dtype != torch.int64 or mask.shape[1:] != (1, 1, _COLUMNS):
         return None
     if torch.compiler.is_compiling():
         return _unpacked(mask, keys)
@@ -91,7 +99,7 @@ def _unpacked(mask: torch.Tensor, keys: int) -> Masked | None:
     if starts.any() or (ends != keys).any():
         operands = Operands(key_starts=starts, key_lengths=ends)
     return Masked(operands, Positions(query_start, left, right), bool(causal),
-                  rows[:, 7].bool())
+                  rows[:, 7].bool(), int(rows[0, 8]))
 
 
 def _first_gone(mask: torch.Tensor | None, batch: int, first: int) -> torch.Tensor:

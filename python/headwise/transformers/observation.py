@@ -12,15 +12,15 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
-from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.attention_layers import layer_uses
 from headwise.transformers.inner_model import model_of_transformers
-from headwise.transformers.observed_layer import STATISTICS, ObservedCall, ObservedLayer
+from headwise.transformers.observed_call import ObservedCall
+from headwise.transformers.observed_layer import STATISTICS, ObservedLayer
 from headwise.transformers.observed_page import page_groups, page_of
 from headwise.transformers.pruned_record import pruned_heads
-from headwise.transformers.registration import NAME, check_interface, register
-from headwise.transformers.watched import unwatch, watch
+from headwise.transformers.registration import attention_by_headwise
+from headwise.transformers.watched import observed, passes_counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +36,9 @@ class HeadStatistics:
     previous  weight of the key before the query, of the query's own key, and of
     self      the key after it; like distance, NaN in cross-attention
     next
+    sink      weight of the head's sink (gpt-oss), which is no key; 0 without one
+    key_entropy  like entropy, of the weights divided by their sum: entropy counts
+              the sink as an outcome
     """
     layer: int
     head: int
@@ -47,9 +50,11 @@ class HeadStatistics:
     previous: float
     self: float
     next: float
+    sink: float
+    key_entropy: float
 
 
-class Heads(Mapping):
+class SeenHeads(Mapping):
     """HeadStatistics by (layer, head)."""
 
     def __init__(self, layers: list[ObservedLayer]):
@@ -87,15 +92,25 @@ class Observation:
         return {layer.number: layer.name for layer in self._seen()}
 
     @property
-    def heads(self) -> Heads:
+    def heads(self) -> SeenHeads:
         """`seen.heads[3, 1].entropy`: layer 3, head 1."""
-        return Heads(self._seen())
+        return SeenHeads(self._seen())
 
     def call(self, layer: int) -> ObservedCall:
         """With maps=True: the layer's call with the most queries, the last of
-        equals. Raises KeyError if there is none.
+        equals: its query, key, value, z, attention weights and more. Raises KeyError
+        if there is none.
         """
         return self._kept([layer])[0].largest
+
+    def head_numbers(self, layer: int) -> list[int]:
+        """The numbers of the heads of a layer, from before any pruning. Raises KeyError
+        for a layer that computed no attention.
+        """
+        for each in self._seen():
+            if each.number == layer:
+                return each.head_numbers
+        raise KeyError(f"layer {layer} computed no attention")
 
     def view(self, path: str | os.PathLike[str], tokens: Sequence[str] | None = None,
              key_tokens: Sequence[str] | None = None,
@@ -209,9 +224,9 @@ def observe(model: nn.Module, maps: bool = False,
     that see no key do not count, nor do padded queries of self-attention. A model
     that records gradients computes the scores a second time if it has dropout.
 
-    maps=True also keeps the queries and keys of one call of each layer, from which
-    `Observation.view` draws every attention weight. `tokens` labels the queries on
-    the page, one string each.
+    maps=True also keeps one call of each layer, with its queries, keys, values and
+    outputs: `Observation.call` returns it, and `Observation.view` draws every
+    attention weight. `tokens` labels the queries on the page, one string each.
 
     `model` may be compiled, or a module with one model of transformers in it.
 
@@ -219,29 +234,10 @@ def observe(model: nn.Module, maps: bool = False,
     TypeError for one that is not of transformers; RuntimeError for a model that is
     observed already.
     """
-    register()
     model = model_of_transformers(model)
-    check_interface(model)
     gone = pruned_heads(model.config)
-    watchers: dict[nn.Module, ObservedLayer] = {
-        module: ObservedLayer(number, name, module, gone.get(number, []), maps)
-        for number, (name, module) in enumerate(attention_layers(model).items())}
-    watch(watchers)
-    try:
-        with _attention_by_headwise(model):
-            yield Observation(list(watchers.values()), tokens)
-    finally:
-        unwatch(list(watchers))
-
-
-@contextlib.contextmanager
-def _attention_by_headwise(model: PreTrainedModel) -> Iterator[None]:
-    configs = {id(module.config): module.config for module in model.modules()
-               if isinstance(module, PreTrainedModel)}
-    before = [(config, config._attn_implementation) for config in configs.values()]
-    model.set_attn_implementation(NAME)
-    try:
-        yield
-    finally:
-        for config, name in before:
-            config._attn_implementation = name
+    observers = {use: ObservedLayer(use, model, gone.get(use.number, []), maps)
+                 for use in layer_uses(model)}
+    with (attention_by_headwise(model), passes_counted(model, observers),
+          observed(observers)):
+        yield Observation(list(observers.values()), tokens)

@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from headwise import _core
 from headwise.torch import core_calls
 from headwise.torch.attention_operator import recorded
-from headwise.torch.call_arguments import Operands
-from torch import nn
 
 from headwise.transformers.attention_call import AttentionCall
+from headwise.transformers.attention_layers import LayerUse, is_cross_attention
+from headwise.transformers.observed_call import ROWS, ObservedCall
+from headwise.transformers.watched import Attended, Place
 
-# Those that a call without separators has, in the order of its rows.
-STATISTICS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
+# Those of a call's rows, and those that sinks make different.
+STATISTICS = (*ROWS, "sink", "key_entropy")
 _OF_POSITIONS = [STATISTICS.index(name) for name in _core.POSITION_STATISTICS]
-
 _IS_FIRST = torch.tensor([name == "first" for name in STATISTICS])
 
 
-class ObservedCall(NamedTuple):
-    """What a picture of a layer's attention needs: the arguments of one call,
-    without values.
-    """
-    query: torch.Tensor  # (B, Lq, Hq, D)
-    key: torch.Tensor    # (B, Lkv, Hkv, D)
-    options: dict        # keyword arguments of headwise.attention
-    cross: bool          # queries and keys of different sequences
-    call: AttentionCall  # what the options are made of, without tensors
-
-    def fits_on_a_page_with(self, other: ObservedCall) -> bool:
-        """Whether both have the same lengths, head size and options."""
-        if (self.query.shape[1::2] != other.query.shape[1::2]
-                or self.key.shape[1] != other.key.shape[1] or self.cross != other.cross
-                or self.call[4:8] != other.call[4:8]):
-            return False
-        return all(_equal(one, two)
-                   for one, two in zip(self.call.operands, other.call.operands))
-
-
 class ObservedLayer:
-    """Computes the attention of a module and keeps what its heads do."""
+    """Computes the attention of a layer and keeps what its heads do."""
 
-    def __init__(self, number: int, name: str, module: nn.Module, gone: list[int],
-                 keep: bool):
-        self.number, self.name, self.calls = number, name, 0
+    def __init__(self, use: LayerUse, model: torch.nn.Module, gone: list[int], keep: bool):
+        self.number, self.name, self.calls = use.number, use.name, 0
         self.head_numbers: list[int] = []
         self.queries = torch.zeros(0, dtype=torch.int64)  # (Hq)
         self.largest: ObservedCall | None = None
         self._sums = torch.zeros(0, dtype=torch.float64)  # (Hq, statistics)
-        self._gone, self._keep, self._cross = gone, keep, _is_cross(module)
+        self._gone, self._keep = gone, keep
+        self._model, self._cross = model, is_cross_attention(use.module)
 
     @property
     def num_heads(self) -> int:
@@ -66,25 +44,22 @@ class ObservedLayer:
             means[:, _OF_POSITIONS] = float("nan")
         return means
 
-    @torch.compiler.disable
-    def attend(self, call: AttentionCall, first_gone: torch.Tensor | None
+    def attend(self, call: AttentionCall, place: Place
                ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """See Watcher."""
+        """See Observer."""
         call = call.with_autocast()
         # Dropout is not a property of a head, and its seed is drawn in run().
         options = core_calls.call_options(*call._replace(dropout_p=0.0)[3:])
-        records = _records(call)
+        records, sinks = _records(call), call.operands.sinks
         with torch.no_grad():
             seen = _core.torch_attention(call.query, call.key, call.value,
-                                         softmax_rows=records, statistics={"rows": True},
-                                         **options)
-        rows = seen.statistics.rows[..., :len(STATISTICS)]
-        if first_gone is not None and first_gone.any():
+                                         softmax_rows=records, lse=sinks is not None,
+                                         statistics={"rows": True}, **options)
+            rows = _with_sinks(seen.statistics.rows[..., :len(ROWS)], sinks, seen.lse)
+        if place.first_gone is not None and place.first_gone.any():
             # The first key of the cache is another one.
-            rows = torch.where(_IS_FIRST & first_gone[:, None, None, None], 0, rows)
+            rows = torch.where(_IS_FIRST & place.first_gone[:, None, None, None], 0, rows)
         self._add(call, rows)
-        if self._keep:
-            self._keep_call(call)
         if call.dropout_p > 0:
             return call.run()
         if not records:
@@ -94,6 +69,12 @@ class ObservedLayer:
                    call.query.new_empty((0,)) if weights is None else weights)
         output, _, recorded_weights = recorded(results, *call)
         return output, None if weights is None else recorded_weights
+
+    def keep(self, seen: Attended) -> None:
+        """See Observer."""
+        if self._keep and (self.largest is None
+                           or seen.call.query.shape[2] >= self.largest.query.shape[1]):
+            self.largest = ObservedCall(seen, self._model, self.name, self._cross)
 
     def _add(self, call: AttentionCall, rows: torch.Tensor) -> None:
         """rows (B, Hq, Lq, statistics)."""
@@ -106,28 +87,27 @@ class ObservedLayer:
         self.calls += 1
         counted = ~rows[..., 0].isnan()  # a query without keys has no entropy
         if not self._cross:
-            counted &= _not_padding(call)[:, None]
+            counted &= not_padding(call)[:, None]
         self.queries += counted.sum((0, 2))
         self._sums += torch.where(counted[..., None], rows, 0).sum(
             (0, 2), dtype=torch.float64)
 
-    def _keep_call(self, call: AttentionCall) -> None:
-        if self.largest is None or call.query.shape[2] >= self.largest.query.shape[1]:
-            operands = Operands(*(None if each is None else each.detach()
-                                  for each in call.operands))
-            shown = call._replace(query=None, key=None, value=None, operands=operands,
-                                  dropout_p=0.0, attn_weights="none")
-            # A static cache writes into its keys later.
-            self.largest = ObservedCall(
-                call.query.detach().transpose(1, 2).clone(),
-                call.key.detach().transpose(1, 2).clone(),
-                core_calls.call_options(*shown[3:]), self._cross, shown)
 
+def _with_sinks(rows: torch.Tensor, sinks: torch.Tensor | None,
+                lse: torch.Tensor | None) -> torch.Tensor:
+    """The rows (B, Hq, Lq, ROWS) with the sink's share and the entropy among keys.
 
-def _equal(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return one is two or torch.equal(one, two)
+    The entropy of a row counts the sink's share s as an outcome: H = H_keys (1 - s)
+    - s ln s - (1 - s) ln(1 - s).
+    """
+    entropy = rows[..., :1]
+    if sinks is None or lse is None:
+        return torch.cat([rows, torch.zeros_like(entropy), entropy], -1)
+    share = (sinks[:, None] - lse).exp()[..., None]
+    keys = 1 - share
+    of_keys = torch.where(keys > 0, (entropy + torch.xlogy(share, share)
+                                     + torch.xlogy(keys, keys)) / keys, 0)
+    return torch.cat([rows, share, of_keys.clamp(min=0)], -1)
 
 
 def _records(call: AttentionCall) -> bool:
@@ -137,15 +117,7 @@ def _records(call: AttentionCall) -> bool:
         each is not None and each.requires_grad for each in tensors)
 
 
-def _is_cross(module: nn.Module) -> bool:
-    """Whether queries and keys are of different sequences."""
-    if "Cross" in type(module).__name__:
-        return True
-    return bool(getattr(module, "is_cross_attention", False)
-                or (getattr(module, "is_decoder", False) and not module.is_causal))
-
-
-def _not_padding(call: AttentionCall) -> torch.Tensor:
+def not_padding(call: AttentionCall) -> torch.Tensor:
     """(B, Lq): the queries of self-attention whose own key is not padding."""
     positions = torch.arange(call.query.shape[2]) + call.positions.query_start
     seen = torch.ones(call.query.shape[0], len(positions), dtype=torch.bool)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
@@ -33,6 +35,25 @@ def register() -> None:
     # its attention itself would then get masks that it does not understand.
     _refuse_first("get_correct_attn_implementation")
     _refuse_first("set_attn_implementation")
+
+
+@contextlib.contextmanager
+def attention_by_headwise(model: PreTrainedModel) -> Iterator[None]:
+    """Inside, headwise computes the attention of `model`.
+
+    Raises NotImplementedError for a model that computes its attention itself.
+    """
+    register()
+    check_interface(model)
+    configs = {id(module.config): module.config for module in model.modules()
+               if isinstance(module, PreTrainedModel)}
+    before = [(config, config._attn_implementation) for config in configs.values()]
+    model.set_attn_implementation(NAME)
+    try:
+        yield
+    finally:
+        for config, name in before:
+            config._attn_implementation = name
 
 
 def check_interface(model: PreTrainedModel) -> None:

@@ -1,42 +1,177 @@
-"""Which attention modules are observed, and by whom."""
+"""Which attention modules are watched, and by whom."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import nn
+from transformers import PreTrainedModel
 
 from headwise.transformers.attention_call import AttentionCall
+from headwise.transformers.attention_layers import LayerUse
 
 
-class Watcher(Protocol):
-    """Computes the attention of one module in place of the interface."""
+class Place(NamedTuple):
+    """Where the queries and keys of a call stand in the model's input."""
+    first_query: int | None = 0  # None: a compiled model does not say
+    first_key: int = 0  # more than 0 once a cache with a window dropped keys
+    first_gone: torch.Tensor | None = None  # as in Masked
 
-    def attend(self, call: AttentionCall, first_gone: torch.Tensor | None
+
+class Attended(NamedTuple):
+    """A call and what came of it."""
+    call: AttentionCall
+    place: Place
+    z: torch.Tensor                # (B, Hq, Lq, Dv)
+    weights: torch.Tensor | None   # (B, Hq, Lq, Lkv)
+
+
+class Edit(Protocol):
+    """Changes what one layer's attention takes, or what it gives."""
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether `after` needs the attention weights."""
+
+    def before(self, call: AttentionCall, place: Place) -> AttentionCall: ...
+
+    def after(self, seen: Attended) -> Attended: ...
+
+
+class Observer(Protocol):
+    """Computes the attention of one layer and keeps what it sees."""
+
+    def attend(self, call: AttentionCall, place: Place
                ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The output (B, Hq, Lq, Dv), and the weights if the call asks for them.
-        `first_gone` as in Masked.
-        """
+        """The output (B, Hq, Lq, Dv), and the weights if the call asks for them."""
+
+    def keep(self, seen: Attended) -> None:
+        """Takes what the layer gave after all edits."""
 
 
-_watchers: dict[int, Watcher] = {}  # by id of the module
+class _Layer:
+    """Who watches one use of a module."""
+
+    def __init__(self) -> None:
+        self.observer: Observer | None = None
+        self.edits: list[Edit] = []
+
+    def attend(self, call: AttentionCall, place: Place
+               ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        asked = call.attn_weights
+        for edit in self.edits:
+            call = edit.before(call, place)
+        if asked == "none" and any(edit.needs_weights for edit in self.edits):
+            call = call._replace(
+                attn_weights="after_dropout" if call.dropout_p > 0 else "per_head")
+        output, weights = (call.run() if self.observer is None
+                           else self.observer.attend(call, place))
+        seen = Attended(call, place, output, weights)
+        for edit in self.edits:
+            seen = edit.after(seen)
+        if self.observer is not None:
+            self.observer.keep(seen)
+        return seen.z, None if asked == "none" else seen.weights
 
 
-def watcher_of(module: nn.Module) -> Watcher | None:
-    return _watchers.get(id(module)) if _watchers else None
+class Watched:
+    """Who watches a module, by its uses in a forward pass."""
+
+    def __init__(self, shared: bool) -> None:
+        self._layers: dict[int, _Layer] = {}
+        self._shared, self._next = shared, 0
+
+    def layer(self, use: int) -> _Layer:
+        return self._layers.setdefault(use, _Layer())
+
+    def start_pass(self) -> None:
+        self._next = 0
+
+    def is_unwatched(self) -> bool:
+        return not any(layer.observer or layer.edits for layer in self._layers.values())
+
+    @torch.compiler.disable
+    def attend(self, call: AttentionCall, place: Place
+               ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The output (B, Hq, Lq, Dv), and the weights if the call asks for them."""
+        layer = self._layers.get(self._next)
+        self._next += self._shared
+        return call.run() if layer is None else layer.attend(call, place)
 
 
-def watch(watchers: dict[nn.Module, Watcher]) -> None:
-    """The caller keeps the modules until `unwatch`: their ids are the keys.
+_watched: dict[int, Watched] = {}  # by id of the module
 
-    Raises RuntimeError if one of the modules is watched.
-    """
-    if any(id(module) in _watchers for module in watchers):
+
+def watched(module: nn.Module) -> Watched | None:
+    return _watched.get(id(module)) if _watched else None
+
+
+@contextlib.contextmanager
+def observed(observers: Mapping[LayerUse, Observer]) -> Iterator[None]:
+    """Raises RuntimeError if one of the layers is observed."""
+    layers = {use: _watch(use) for use in observers}
+    if any(layer.observer is not None for layer in layers.values()):
         raise RuntimeError("the model is already observed")
-    _watchers.update({id(module): watcher for module, watcher in watchers.items()})
+    for use, layer in layers.items():
+        layer.observer = observers[use]
+    try:
+        yield
+    finally:
+        for use, layer in layers.items():
+            layer.observer = None
+            _forget(use)
 
 
-def unwatch(modules: list[nn.Module]) -> None:
-    for module in modules:
-        del _watchers[id(module)]
+def add_edit(use: LayerUse, edit: Edit) -> None:
+    """Edits apply in the order in which they were added. The caller keeps the module
+    until `remove_edit`.
+    """
+    _watch(use).edits.append(edit)
+
+
+def remove_edit(use: LayerUse, edit: Edit) -> None:
+    layer = _watch(use)
+    layer.edits = [each for each in layer.edits if each is not edit]
+    _forget(use)
+
+
+@contextlib.contextmanager
+def nothing_watched() -> Iterator[None]:
+    """Inside, nobody watches: for passes of our own within a block of the user."""
+    kept = dict(_watched)
+    _watched.clear()
+    try:
+        yield
+    finally:
+        _watched.clear()
+        _watched.update(kept)
+
+
+def _watch(use: LayerUse) -> _Layer:
+    return _watched.setdefault(id(use.module), Watched(use.shared)).layer(use.use)
+
+
+def _forget(use: LayerUse) -> None:
+    if _watched[id(use.module)].is_unwatched():
+        del _watched[id(use.module)]
+
+
+@contextlib.contextmanager
+def passes_counted(model: nn.Module, uses: Iterable[LayerUse]) -> Iterator[None]:
+    """Inside, every forward pass begins with the first use of a shared module."""
+    shared = {id(use.module) for use in uses if use.shared}
+
+    def start(*_: object) -> None:
+        for module in shared & _watched.keys():
+            _watched[module].start_pass()
+
+    hooks = [module.register_forward_pre_hook(start) for module in model.modules()
+             if shared and isinstance(module, PreTrainedModel)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

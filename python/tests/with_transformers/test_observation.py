@@ -1,4 +1,5 @@
 """What observe() collects, next to statistics of eager attention's weights."""
+import copy
 import math
 
 import pytest
@@ -387,8 +388,8 @@ def test_layers_with_other_sinks_do_not_share_a_page():
     operands = one.call.operands
     for sinks, fits in ((operands.sinks.clone(), True), (operands.sinks + 1, False),
                         (None, False)):
-        other = one._replace(
-            call=one.call._replace(operands=operands._replace(sinks=sinks)))
+        other = copy.copy(one)
+        other.call = one.call._replace(operands=operands._replace(sinks=sinks))
         assert one.fits_on_a_page_with(other) == fits
 
 

@@ -1,0 +1,162 @@
+"""What interventions change in one layer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+
+from headwise.transformers.attention_call import AttentionCall
+from headwise.transformers.chosen_heads import Chosen, Index
+from headwise.transformers.watched import Attended, Place
+
+# (b, l, h, Dv) and what was given for these places, to the new (b, l, h, Dv).
+Change = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclasses.dataclass(eq=False)
+class EditOfZ:
+    """Changes the output of heads. `values` broadcast to (B, L, heads, Dv)."""
+    chosen: Chosen
+    values: torch.Tensor
+    change: Change
+    needs_weights = False
+
+    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
+        return call
+
+    def after(self, seen: Attended) -> Attended:
+        index = self.chosen.of_call(seen.z.shape, seen.place, self.values.shape[1])
+        if not len(index.rows):
+            return seen
+        z = seen.z.clone() if seen.z.requires_grad else seen.z
+        by_token = z.transpose(1, 2)
+        old = by_token[index.of_z]
+        values = fitted(self.values, index, self.chosen, old.shape)
+        by_token[index.of_z] = self.change(old, values).to(old.dtype)
+        return seen._replace(z=z)
+
+
+@dataclasses.dataclass(eq=False)
+class KnockOut:
+    """Cuts edges from queries to keys before the softmax: what is left sums to 1."""
+    chosen: Chosen
+    keys: tuple[int, ...] | None
+    needs_weights = False
+
+    def before(self, call: AttentionCall, place: Place) -> AttentionCall:
+        index = self.chosen.of_call(call.query.shape, place)
+        columns = columns_of(self.keys, self.chosen.cross, call, place)
+        batch, heads, queries, _ = call.query.shape
+        cut = torch.zeros(1 if self.chosen.sequences is None else batch,
+                          1 if self.chosen.heads is None else heads,
+                          queries, call.key.shape[2], dtype=torch.bool)
+        sequences = index.sequences if len(cut) > 1 else torch.tensor([0])
+        chosen = index.heads if cut.shape[1] > 1 else torch.tensor([0])
+        cut[sequences[:, None, None, None], chosen[:, None, None],
+            index.rows[:, None], columns] = True
+        mask = call.operands.mask
+        seen = ~cut if mask is None else ~cut & mask
+        return call._replace(operands=call.operands._replace(mask=seen))
+
+    def after(self, seen: Attended) -> Attended:
+        return seen
+
+
+@dataclasses.dataclass(eq=False)
+class EditOfWeights:
+    """Changes attention weights, and the outputs that follow from them. `change` maps
+    the weights (b, h, l, Lkv) to new ones.
+    """
+    chosen: Chosen
+    change: Callable[[torch.Tensor, Attended, Index], torch.Tensor]
+    length: int = 0  # as in Chosen.of_call
+    needs_weights = True
+
+    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
+        return call
+
+    def after(self, seen: Attended) -> Attended:
+        index = self.chosen.of_call(seen.z.shape, seen.place, self.length)
+        if not len(index.rows):
+            return seen
+        assert seen.weights is not None
+        weights, z = seen.weights.clone(), seen.z.clone()
+        by_token = weights.transpose(1, 2)  # (B, Lq, Hq, Lkv)
+        new = self.change(by_token[index.of_z].transpose(1, 2), seen, index)
+        by_token[index.of_z] = new.transpose(1, 2)
+        group = z.shape[1] // seen.call.value.shape[1]
+        value = seen.call.value[index.sequences[:, None], index.heads // group]
+        z.transpose(1, 2)[index.of_z] = (new @ value.float()).transpose(1, 2).to(z.dtype)
+        return seen._replace(z=z, weights=weights)
+
+
+def without_keys(keys: tuple[int, ...] | None,
+                 cross: bool) -> Callable[..., torch.Tensor]:
+    """The change of weights that sets those of `keys` to 0."""
+    def change(weights: torch.Tensor, seen: Attended, _: Index) -> torch.Tensor:
+        left = torch.ones(weights.shape[-1], dtype=weights.dtype)
+        left[columns_of(keys, cross, seen.call, seen.place)] = 0
+        return weights * left
+    return change
+
+
+def replaced_by(pattern: torch.Tensor, chosen: Chosen) -> Callable[..., torch.Tensor]:
+    """The change of weights to `pattern`, which broadcasts to (B, L, heads, keys)."""
+    def change(weights: torch.Tensor, seen: Attended, index: Index) -> torch.Tensor:
+        shape = weights.transpose(1, 2).shape
+        of_keys = _columns_in(pattern, seen, chosen)
+        return fitted(of_keys, index, chosen, shape).transpose(1, 2).to(weights.dtype)
+    return change
+
+
+def columns_of(keys: tuple[int, ...] | None, cross: bool, call: AttentionCall,
+               place: Place) -> torch.Tensor:
+    """The keys of the call at these positions; those it does not have are left out."""
+    count = call.key.shape[2]
+    if keys is None:
+        return torch.arange(count)
+    end = None if cross else place.first_query
+    end = place.first_key + count if end is None else end + call.query.shape[2]
+    at = [(each if each >= 0 else end + each) - place.first_key for each in keys]
+    return torch.tensor([each for each in at if 0 <= each < count], dtype=torch.int64)
+
+
+def _columns_in(pattern: torch.Tensor, seen: Attended, chosen: Chosen) -> torch.Tensor:
+    """The columns of a pattern for the keys of a call. A cache may have room for keys
+    that come later.
+    """
+    count, first = seen.call.key.shape[2], seen.place.first_key
+    given = pattern.shape[-1]
+    if given == count and first == 0:
+        return pattern
+    queries_end = (seen.place.first_query or 0) + seen.call.query.shape[2]
+    if given < min(queries_end, first + count):
+        raise ValueError(f"layer {chosen.layer}: a pattern of {given} keys was given for a "
+                         f"call that sees {min(queries_end, first + count)}")
+    columns = pattern[..., first:first + count]
+    return torch.nn.functional.pad(columns, (0, count - columns.shape[-1]))
+
+
+def fitted(values: torch.Tensor, index: Index, chosen: Chosen,
+           shape: torch.Size) -> torch.Tensor:
+    """`values` (B, L, heads, n), an axis of 1 for what is broadcast, for the chosen
+    places, of `shape` (b, l, h, n).
+    """
+    if values.shape[1] > 1:
+        if int(index.given.max()) >= values.shape[1] or (
+                chosen.positions is not None
+                and values.shape[1] != len(chosen.positions)):
+            raise _misfit(values, chosen, shape)
+        values = values[:, index.given]
+    try:
+        return values.expand(shape)
+    except RuntimeError:
+        raise _misfit(values, chosen, shape) from None
+
+
+def _misfit(values: torch.Tensor, chosen: Chosen, shape: torch.Size) -> ValueError:
+    return ValueError(
+        f"layer {chosen.layer}: the tensor given has {tuple(values.shape)} (sequences, "
+        f"positions, heads, numbers), expected what broadcasts to {tuple(shape)}")

@@ -1,0 +1,365 @@
+"""Interventions: heads scaled, replaced, patched and cut off while a model runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Union
+
+import torch
+from torch import nn
+
+from headwise.transformers.attention_layers import (LayerUse, is_cross_attention,
+                                                    layer_kind, layer_uses,
+                                                    self_attention_of)
+from headwise.transformers.chosen_heads import Chosen, check_heads
+from headwise.transformers.decoder_place import DecoderPlace, EditOfCross
+from headwise.transformers.edits import (Change, EditOfWeights, EditOfZ, KnockOut,
+                                         replaced_by, without_keys)
+from headwise.transformers.head_means import HeadMeans, head_means
+from headwise.transformers.inner_model import model_of_transformers
+from headwise.transformers.observation import Observation
+from headwise.transformers.pruned_record import pruned_heads
+from headwise.transformers.registration import attention_by_headwise
+from headwise.transformers.watched import Edit, add_edit, passes_counted, remove_edit
+
+Places = Union[int, Sequence[int], None]
+
+
+class Intervention:
+    """One change of some heads. It holds until `remove` or the end of the block."""
+
+    def __init__(self, text: str, edits: list[tuple[LayerUse, Edit]]):
+        self._text, self._edits = text, edits
+        for use, edit in edits:
+            add_edit(use, edit)
+
+    def remove(self) -> None:
+        for use, edit in self._edits:
+            remove_edit(use, edit)
+        self._edits = []
+
+    def __repr__(self) -> str:
+        return self._text if self._edits else f"{self._text}, removed"
+
+
+class Heads:
+    """The heads of a model inside `intervene`.
+
+        heads[3, 1]             head 1 of layer 3
+        heads[3]                all heads of layer 3
+        heads[3, [1, 4]]        two heads; also heads[3, 2:5], heads[:, 0], heads[2:4]
+        heads["encoder.layer.3.attention.self", 1]
+
+    Layers have the numbers of `attention_layers`, heads those from before any
+    pruning. In an encoder with a decoder, `heads.encoder`, `heads.decoder` (its
+    self-attention) and `heads.cross` have the layers of one kind, numbered from 0.
+    """
+
+    def __init__(self, model: nn.Module, uses: list[LayerUse], numbers: list[int],
+                 made: list[Intervention]):
+        self.model = model
+        self._all, self._made = layer_uses(model), made
+        self._uses = dict(zip(numbers, uses))
+
+    @property
+    def encoder(self) -> Heads:
+        return self._kind("encoder")
+
+    @property
+    def decoder(self) -> Heads:
+        return self._kind("decoder")
+
+    @property
+    def cross(self) -> Heads:
+        return self._kind("cross")
+
+    @property
+    def interventions(self) -> list[Intervention]:
+        """Those that hold, in the order in which they apply."""
+        return [each for each in self._made if each._edits]
+
+    def clear(self) -> None:
+        """Removes all interventions of the block."""
+        for each in self._made:
+            each.remove()
+        self._made.clear()
+
+    def __getitem__(self, place: Any) -> HeadSelection:
+        layers, heads = place if isinstance(place, tuple) and len(place) == 2 else (
+            place, slice(None))
+        uses = self._layers(layers)
+        chosen = {use: self._heads(use, heads) for use in uses}
+        return HeadSelection(self, chosen, _is_number(heads))
+
+    def __len__(self) -> int:
+        return len(self._uses)
+
+    def __repr__(self) -> str:
+        lines = [f"Heads of {len(self)} attention layers of {type(self.model).__name__}"]
+        return "\n  ".join(lines + [repr(each) for each in self.interventions])
+
+    def _kind(self, kind: str) -> Heads:
+        uses = [use for use in self._all if layer_kind(use, self._all) == kind]
+        if not uses:
+            raise AttributeError(f"{type(self.model).__name__} has no attention layers of "
+                                 f"the kind {kind!r}")
+        return Heads(self.model, uses, list(range(len(uses))), self._made)
+
+    def _layers(self, layers: Any) -> list[LayerUse]:
+        if isinstance(layers, slice):
+            among = range(*layers.indices(max(self._uses) + 1))
+            return [use for number, use in self._uses.items() if number in among]
+        if isinstance(layers, str):
+            named = [use for use in self._uses.values() if use.name == layers]
+            if not named:
+                raise IndexError(f"the model has no attention layer {layers!r}; its "
+                                 f"layers are {', '.join(use.name for use in self._uses.values())}")
+            return named
+        numbers = [layers] if _is_number(layers) else layers
+        if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
+            raise TypeError(f"layer is {layers!r}, expected a number, a name, a slice or a "
+                            "list of numbers: heads[layer, head]")
+        for number in numbers:
+            if number not in self._uses:
+                raise IndexError(f"the model has no attention layer {number}; its layers "
+                                 f"are {', '.join(map(str, self._uses))}")
+        return [self._uses[number] for number in numbers]
+
+    def _heads(self, use: LayerUse, heads: Any) -> tuple[int, ...] | None:
+        gone = _gone(self.model, use)
+        present = _present(use.module, gone)
+        if isinstance(heads, slice):
+            if heads == slice(None):
+                return None
+            among = range(*heads.indices(present[-1] + 1)) if present else None
+            if among is None:
+                raise TypeError(f"the number of heads of {use.name} is not known before "
+                                "its first call: name heads in a list")
+            return tuple(head for head in among if head in present)
+        numbers = [heads] if _is_number(heads) else heads
+        if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
+            raise TypeError(f"head is {heads!r}, expected a number, a slice or a list of "
+                            "numbers: heads[layer, head]")
+        if present:
+            check_heads(use.number, numbers, present)
+        return tuple(int(head) for head in numbers)
+
+
+class HeadSelection:
+    """Some heads of some layers, and what can be done to them.
+
+    Every method takes `positions` (or `queries`), of the model's input with padding
+    counted from 0, negative ones from the end of what was read so far, and
+    `sequences` of the batch: a number, a list of numbers, or None for all. While a
+    cache is read, positions go on from the cached ones. Changes apply in the order in
+    which they were made; what a number or a tensor changes keeps its gradients.
+
+    Tensors have the axes (sequences, positions, heads, ...), an axis of 1 or a
+    missing leading axis for what is the same everywhere, and no axis of heads if one
+    head was named: for heads[3, 1] z may be (Dv), (L, Dv) or (B, L, Dv). The axis of
+    positions has the given positions or, without any, all from the first on.
+    """
+
+    def __init__(self, owner: Heads, chosen: Mapping[LayerUse, tuple[int, ...] | None],
+                 one_head: bool):
+        self._owner, self._chosen, self._one_head = owner, chosen, one_head
+
+    def scale(self, factor: float | torch.Tensor, positions: Places = None,
+              sequences: Places = None) -> Intervention:
+        """Multiplies the output of every head by `factor`, a number or a tensor (B, L,
+        heads). 0 removes the head; 1 changes no bit.
+        """
+        factor = torch.as_tensor(factor)
+        return self._of_z(f"scale({_short(factor)})", positions, sequences,
+                          self._with_axes(factor, "factor", 0), lambda z, given: z * given)
+
+    def replace(self, z: torch.Tensor, positions: Places = None,
+                sequences: Places = None) -> Intervention:
+        """Puts `z` (B, L, heads, Dv) in place of the output of every head."""
+        return self._of_z(f"replace({_short(z)})", positions, sequences,
+                          self._with_axes(z, "z", 1), lambda _, given: given)
+
+    def apply(self, change: Callable[[torch.Tensor], torch.Tensor],
+              positions: Places = None, sequences: Places = None) -> Intervention:
+        """Puts change(z) in place of z (B, L, heads, Dv), the outputs of the chosen
+        heads, positions and sequences.
+        """
+        return self._of_z("apply(...)", positions, sequences, torch.zeros(1, 1, 1, 1),
+                          lambda z, _: change(z))
+
+    def mean(self, over: HeadMeans | Iterable[Mapping[str, Any]], positions: Places = None,
+             sequences: Places = None) -> Intervention:
+        """Replaces the output of every head by its mean over all queries of `over`:
+        batches of the model's keyword arguments, which it reads now without any
+        intervention, or what `head_means` made of them.
+        """
+        means = over if isinstance(over, HeadMeans) else head_means(self._owner.model, over)
+        return self._of_each("mean(...)", positions, sequences,
+                             lambda use, heads: means.of(use.number, heads)[None, None])
+
+    def patch(self, run: Observation, positions: Places = None, sequences: Places = None,
+              from_positions: Places = None) -> Intervention:
+        """Copies the output of every head from another run, which
+        observe(model, maps=True) saw: at the same positions, or from those of
+        `from_positions` to `positions`. Sequence n gets what sequence n had there; a
+        run of one sequence goes to all.
+        """
+        there = _numbers(positions if from_positions is None else from_positions,
+                         "from_positions")
+
+        def values(use: LayerUse, heads: tuple[int, ...] | None) -> torch.Tensor:
+            z = run.call(use.number).z
+            if heads is not None:
+                z = z[:, :, [run.head_numbers(use.number).index(head) for head in heads]]
+            if there is None:
+                return z
+            for each in there:
+                if not -z.shape[1] <= each < z.shape[1]:
+                    raise ValueError(f"position {each}: the run has {z.shape[1]} positions")
+            return z[:, list(there)]
+        return self._of_each("patch(...)", positions, sequences, values)
+
+    def knock_out(self, queries: Places = None, keys: Places = None,
+                  after_softmax: bool = False, sequences: Places = None) -> Intervention:
+        """Cuts the edges from `queries` to `keys` out of the attention pattern.
+
+        Before the softmax the other weights of a query grow to a sum of 1, and a query
+        without keys gives 0; after it they stay as they are.
+        """
+        cut = _numbers(keys, "keys")
+        text = f"knock_out(queries={queries}, keys={keys})"
+        if not after_softmax:
+            return self._add(text, queries, sequences, lambda _, chosen: KnockOut(chosen, cut))
+        return self._add(text, queries, sequences, lambda _, chosen: EditOfWeights(
+            chosen, without_keys(cut, chosen.cross)))
+
+    def pattern(self, weights: torch.Tensor, queries: Places = None,
+                sequences: Places = None) -> Intervention:
+        """Puts `weights` in place of the attention weights: (B, heads, L, keys), for one
+        head (L, keys) or (B, L, keys). They need not sum to 1.
+        """
+        if not self._one_head and isinstance(weights, torch.Tensor) and weights.ndim > 2:
+            weights = weights.transpose(-3, -2)
+        values = self._with_axes(weights, "weights", 1)
+        return self._add(f"pattern({_short(weights)})", queries, sequences,
+                         lambda _, chosen: EditOfWeights(
+                             chosen, replaced_by(values, chosen), values.shape[1]))
+
+    def __repr__(self) -> str:
+        return ", ".join(f"layer {use.number} "
+                         + ("all heads" if heads is None else
+                            f"head{'' if len(heads) == 1 else 's'} "
+                            + " ".join(map(str, heads)))
+                         for use, heads in self._chosen.items())
+
+    def _of_z(self, text: str, positions: Places, sequences: Places, values: torch.Tensor,
+              change: Change) -> Intervention:
+        return self._add(text, positions, sequences,
+                         lambda _, chosen: EditOfZ(chosen, values, change))
+
+    def _of_each(self, text: str, positions: Places, sequences: Places,
+                 values: Callable[[LayerUse, tuple[int, ...] | None], torch.Tensor]
+                 ) -> Intervention:
+        """Replaces z by what `values` gives for a layer, (B, L, heads, Dv)."""
+        return self._add(text, positions, sequences, lambda use, chosen: EditOfZ(
+            chosen, values(use, chosen.heads), lambda _, given: given))
+
+    def _add(self, text: str, positions: Places, sequences: Places,
+             edit_of: Callable[[LayerUse, Chosen], Edit]) -> Intervention:
+        places = _numbers(positions, "positions")
+        batch = _numbers(sequences, "sequences")
+        edits: list[tuple[LayerUse, Edit]] = []
+        for use, heads in self._chosen.items():
+            cross = is_cross_attention(use.module)
+            edit = edit_of(use, Chosen(use.number, heads, self._one_head, places, batch,
+                                       tuple(_gone(self._owner.model, use)), cross))
+            if cross:
+                decoder = DecoderPlace()
+                edits.append((self_attention_of(use, self._owner._all), decoder))
+                edit = EditOfCross(edit, decoder)
+            edits.append((use, edit))
+        made = Intervention(f"{text} of {self}", edits)
+        self._owner._made.append(made)
+        return made
+
+    def _with_axes(self, values: Any, name: str, last: int) -> torch.Tensor:
+        """(B, L, heads, n), with 1 for a missing axis; n is missing if `last` is 0."""
+        if not isinstance(values, torch.Tensor):
+            raise TypeError(f"{name} is {type(values).__name__}, expected a tensor")
+        axes = 3 + last - self._one_head
+        if values.ndim > axes:
+            raise ValueError(f"{name} has the shape {tuple(values.shape)}, expected at most "
+                             f"{axes} axes")
+        if last == 0 or values.ndim == 0:
+            values = values[..., None]
+        if self._one_head:
+            values = values.unsqueeze(-2)
+        return values[(None,) * (4 - values.ndim)]
+
+
+@contextlib.contextmanager
+def intervene(model: nn.Module) -> Iterator[Heads]:
+    """Changes what heads do while the block runs the model.
+
+        with headwise.intervene(model) as heads:
+            heads[3, 1].scale(0)
+            heads[5].patch(other_run)
+            output = model(**inputs)
+
+    What changes is z, the output of a head before the output projection, (B, L, heads,
+    Dv), or the attention pattern from which it comes: `HeadSelection` has the
+    methods. Interventions hold inside the block, while a model generates, too, and
+    gradients flow through them. Blocks nest: the changes of all hold. Inside,
+    headwise computes the attention; where nothing is changed, its bits stay.
+
+    `model` may be compiled, unless `positions` are chosen while a cache is read, or a
+    module with one model of transformers in it.
+
+    Errors: NotImplementedError for a model that computes its attention itself;
+    TypeError for one that is not of transformers; IndexError for a layer or a head
+    that does not exist; ValueError, in the call of the model, for a tensor that does
+    not fit.
+    """
+    model = model_of_transformers(model)
+    uses = layer_uses(model)
+    made: list[Intervention] = []
+    heads = Heads(model, uses, [use.number for use in uses], made)
+    with attention_by_headwise(model), passes_counted(model, uses):
+        try:
+            yield heads
+        finally:
+            heads.clear()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _numbers(given: Places, name: str) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    numbers = (given,) if _is_number(given) else given
+    if isinstance(numbers, torch.Tensor):
+        numbers = numbers.reshape(-1).tolist()
+    if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
+        raise TypeError(f"{name} is {given!r}, expected a number, a list of numbers or None")
+    return tuple(numbers)
+
+
+def _gone(model: nn.Module, use: LayerUse) -> list[int]:
+    return pruned_heads(model.config).get(use.number, [])
+
+
+def _present(module: nn.Module, gone: list[int]) -> list[int]:
+    """The numbers of the heads of a module; none if it does not say how many."""
+    config = getattr(module, "config", None)
+    counts = (getattr(owner, name, None) for owner in (module, config)
+              for name in ("num_heads", "num_attention_heads", "n_heads"))
+    count = next((each for each in counts if type(each) is int), 0)
+    return [head for head in range(count + len(gone)) if head not in gone] if count else []
+
+
+def _short(values: torch.Tensor) -> str:
+    return (f"{values.item():g}" if values.numel() == 1
+            else f"a tensor {tuple(values.shape)}")
