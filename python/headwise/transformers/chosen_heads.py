@@ -58,7 +58,7 @@ class Chosen:
                            for each in (zip(*inside) if inside else ((), ())))
         elif length > 1:
             first = self._first(place)
-            if first == 0 and length != queries:
+            if first == 0 and length < queries:
                 raise ValueError(f"layer {self.layer}: values of {length} positions were "
                                  f"given for a call with {queries} queries; say which "
                                  "with positions=")
@@ -69,8 +69,9 @@ class Chosen:
     def _first(self, place: Place) -> int:
         if place.first_query is None:
             raise RuntimeError(
-                "a compiled model does not say at which position a call with a cache "
-                "is: run it without torch.compile to choose positions")
+                "the position of this call in the input is not known, because torch.compile "
+                "or the caller made its mask: to choose positions while a cache is read, "
+                "run the model without torch.compile and with a mask (B, L)")
         return place.first_query
 
     def _sequences(self, batch: int) -> torch.Tensor:

@@ -50,7 +50,7 @@ def headwise_attention(
                          softcap or 0.0, masked.causal, dropout, weights)
     watcher = watched(module)
     output, attn_weights = (call.run() if watcher is None
-                            else watcher.attend(call, _place_of(masked, attention_mask)))
+                            else watcher.attend(call, _place_of(masked)))
     return output.transpose(1, 2), attn_weights
 
 
@@ -83,22 +83,26 @@ def _masked(mask: torch.Tensor | None, causal: bool, window: int | None,
     by_rules = masked_by_rules(mask, keys)
     if by_rules is not None:
         return by_rules
-    positions = _at_the_end(queries, keys)
+    known = None if torch.compiler.is_compiling() else getattr(mask, "_headwise_masked", None)
+    if known is not None:
+        return known
     if mask.dtype == torch.bool:
-        known = None if torch.compiler.is_compiling() else \
-            getattr(mask, "_headwise_masked", None)
-        return known or Masked(Operands(mask=mask), positions)
-    if not mask.dtype.is_floating_point:
+        operands = Operands(mask=mask)
+    elif mask.dtype.is_floating_point:
+        operands = Operands(bias=mask.float())
+    else:
         raise TypeError(f"attention_mask is {mask.dtype}, expected torch.bool, true = may "
                         "attend, or floating-point numbers, which are added to the scores")
-    return Masked(Operands(bias=mask.float()), positions)
+    # A cache may have room for more keys than there are.
+    first_key = 0 if queries == keys else None
+    return Masked(operands, _at_the_end(queries, keys), first_key=first_key)
 
 
-def _place_of(masked: Masked, mask: torch.Tensor | None) -> Place:
-    first_query = masked.first_key + masked.positions.query_start
-    if torch.compiler.is_compiling() and mask is not None and masked.positions.query_start:
-        first_query = None  # a cache with room for more keys says nothing here
-    return Place(first_query, masked.first_key, masked.first_gone)
+def _place_of(masked: Masked) -> Place:
+    if masked.first_key is None:
+        return Place(None)
+    return Place(masked.first_key + masked.positions.query_start, masked.first_key,
+                 masked.first_gone)
 
 
 def _at_the_end(queries: int, keys: int) -> Positions:

@@ -360,6 +360,8 @@ def _present(module: nn.Module, gone: list[int]) -> list[int]:
     return [head for head in range(count + len(gone)) if head not in gone] if count else []
 
 
-def _short(values: torch.Tensor) -> str:
+def _short(values: Any) -> str:
+    if not isinstance(values, torch.Tensor):
+        return repr(values)
     return (f"{values.item():g}" if values.numel() == 1
             else f"a tensor {tuple(values.shape)}")

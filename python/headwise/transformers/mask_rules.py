@@ -28,8 +28,8 @@ class Masked(NamedTuple):
     causal: bool = False
     # (B), bool: whether a cache with a window has dropped the sequence's first key.
     first_gone: torch.Tensor | None = None
-    # How many keys it has dropped, padding among them.
-    first_key: int = 0
+    # How many keys it has dropped, padding among them; None: the mask does not say.
+    first_key: int | None = 0
 
 
 def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,

@@ -10,11 +10,13 @@ from headwise.torch import core_calls
 from headwise.torch.call_arguments import Operands
 from torch import nn
 
+from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.head_layout import HeadFeatures, weight_axis
 from headwise.transformers.watched import Attended, Place
 
 # Statistics of every call's rows, in their order; "separator" needs separators.
-ROWS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
+_ROWS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
+STATISTICS = (*_ROWS, "sink", "key_entropy")
 
 
 class ObservedCall:
@@ -77,9 +79,10 @@ class ObservedCall:
 
     @property
     def statistics(self) -> dict[str, torch.Tensor]:
-        seen = _core.torch_attention(*self.call[:3], statistics={"rows": True},
-                                     **self.options)
-        return dict(zip(ROWS, seen.statistics.rows.unbind(-1)))
+        seen = _core.torch_attention(
+            *self.call[:3], statistics={"rows": True},
+            lse=self.call.operands.sinks is not None, **self.options)
+        return dict(zip(STATISTICS, statistics_of_rows(seen, self.call).unbind(-1)))
 
     @property
     def result(self) -> torch.Tensor:
@@ -105,3 +108,20 @@ def _equal(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
     if one is None or two is None:
         return one is two
     return one is two or torch.equal(one, two)
+
+
+def statistics_of_rows(seen: Any, call: AttentionCall) -> torch.Tensor:
+    """(B, Hq, Lq, STATISTICS), from a result with rows and, if there are sinks, lse.
+
+    The entropy of a row counts the sink's share s as an outcome: H = H_keys (1 - s)
+    - s ln s - (1 - s) ln(1 - s).
+    """
+    rows = seen.statistics.rows[..., :len(_ROWS)]
+    entropy = rows[..., :1]
+    if call.operands.sinks is None:
+        return torch.cat([rows, torch.zeros_like(entropy), entropy], -1)
+    share = (call.operands.sinks.detach()[:, None] - seen.lse).exp()[..., None]
+    keys = 1 - share
+    of_keys = torch.where(keys > 0, (entropy + torch.xlogy(share, share)
+                                     + torch.xlogy(keys, keys)) / keys, 0)
+    return torch.cat([rows, share, of_keys.clamp(min=0)], -1)

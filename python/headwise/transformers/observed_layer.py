@@ -9,11 +9,9 @@ from headwise.torch.attention_operator import recorded
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import LayerUse, is_cross_attention
-from headwise.transformers.observed_call import ROWS, ObservedCall
+from headwise.transformers.observed_call import STATISTICS, ObservedCall, statistics_of_rows
 from headwise.transformers.watched import Attended, Place
 
-# Those of a call's rows, and those that sinks make different.
-STATISTICS = (*ROWS, "sink", "key_entropy")
 _OF_POSITIONS = [STATISTICS.index(name) for name in _core.POSITION_STATISTICS]
 _IS_FIRST = torch.tensor([name == "first" for name in STATISTICS])
 
@@ -50,12 +48,12 @@ class ObservedLayer:
         call = call.with_autocast()
         # Dropout is not a property of a head, and its seed is drawn in run().
         options = core_calls.call_options(*call._replace(dropout_p=0.0)[3:])
-        records, sinks = _records(call), call.operands.sinks
+        records = _records(call)
         with torch.no_grad():
-            seen = _core.torch_attention(call.query, call.key, call.value,
-                                         softmax_rows=records, lse=sinks is not None,
-                                         statistics={"rows": True}, **options)
-            rows = _with_sinks(seen.statistics.rows[..., :len(ROWS)], sinks, seen.lse)
+            seen = _core.torch_attention(
+                call.query, call.key, call.value, softmax_rows=records,
+                lse=call.operands.sinks is not None, statistics={"rows": True}, **options)
+            rows = statistics_of_rows(seen, call)
         if place.first_gone is not None and place.first_gone.any():
             # The first key of the cache is another one.
             rows = torch.where(_IS_FIRST & place.first_gone[:, None, None, None], 0, rows)
@@ -91,23 +89,6 @@ class ObservedLayer:
         self.queries += counted.sum((0, 2))
         self._sums += torch.where(counted[..., None], rows, 0).sum(
             (0, 2), dtype=torch.float64)
-
-
-def _with_sinks(rows: torch.Tensor, sinks: torch.Tensor | None,
-                lse: torch.Tensor | None) -> torch.Tensor:
-    """The rows (B, Hq, Lq, ROWS) with the sink's share and the entropy among keys.
-
-    The entropy of a row counts the sink's share s as an outcome: H = H_keys (1 - s)
-    - s ln s - (1 - s) ln(1 - s).
-    """
-    entropy = rows[..., :1]
-    if sinks is None or lse is None:
-        return torch.cat([rows, torch.zeros_like(entropy), entropy], -1)
-    share = (sinks[:, None] - lse).exp()[..., None]
-    keys = 1 - share
-    of_keys = torch.where(keys > 0, (entropy + torch.xlogy(share, share)
-                                     + torch.xlogy(keys, keys)) / keys, 0)
-    return torch.cat([rows, share, of_keys.clamp(min=0)], -1)
 
 
 def _records(call: AttentionCall) -> bool:

@@ -16,7 +16,7 @@ from headwise.transformers.attention_layers import LayerUse
 
 class Place(NamedTuple):
     """Where the queries and keys of a call stand in the model's input."""
-    first_query: int | None = 0  # None: a compiled model does not say
+    first_query: int | None = 0  # None: the mask does not say
     first_key: int = 0  # more than 0 once a cache with a window dropped keys
     first_gone: torch.Tensor | None = None  # as in Masked
 

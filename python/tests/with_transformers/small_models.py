@@ -62,6 +62,21 @@ def _gemma2():
         attn_logit_softcapping=2.0, **_GROUPED))
 
 
+def _gemma3():
+    return tf.Gemma3ForCausalLM(tf.Gemma3TextConfig(
+        head_dim=16, query_pre_attn_scalar=16, sliding_window=6,
+        layer_types=["sliding_attention", "full_attention"], **_GROUPED))
+
+
+def _modernbert():
+    return tf.ModernBertForMaskedLM(tf.ModernBertConfig(
+        local_attention=8, global_attn_every_n_layers=2, **_SIZES, **_ENDS))
+
+
+def _albert():
+    return tf.AlbertForMaskedLM(tf.AlbertConfig(embedding_size=16, **_SIZES))
+
+
 def _phi3():
     return tf.Phi3ForCausalLM(tf.Phi3Config(
         original_max_position_embeddings=128, **_GROUPED))
@@ -128,7 +143,8 @@ def _siglip():
 MODELS = {
     "bert": _bert, "roberta": _roberta, "distilbert": _distilbert, "gpt2": _gpt2,
     "gpt_neox": _gpt_neox, "llama": _llama, "mistral": _mistral, "qwen2": _qwen2,
-    "qwen3": _qwen3, "gemma2": _gemma2, "phi3": _phi3, "gpt_oss": _gpt_oss,
+    "qwen3": _qwen3, "gemma2": _gemma2, "gemma3": _gemma3, "phi3": _phi3,
+    "gpt_oss": _gpt_oss, "modernbert": _modernbert, "albert": _albert,
     "t5": _t5, "bart": _bart, "vit": _vit, "whisper": _whisper,
     "opt": _opt, "gpt_bigcode": _gpt_bigcode, "stablelm": _stablelm,
     "nemotron": _nemotron, "persimmon": _persimmon, "siglip": _siglip,

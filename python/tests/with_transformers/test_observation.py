@@ -58,8 +58,10 @@ def statistics_of(weights):
                 shifted[..., i] = weights[..., i, i + offset]
         return shifted
 
+    of_keys = weights / weights.sum(-1, keepdim=True)
     entropy = -torch.xlogy(weights, weights).sum(-1) - torch.xlogy(sink, sink)
-    rows = {"entropy": entropy,
+    rows = {"entropy": entropy, "sink": sink,
+            "key_entropy": -torch.xlogy(of_keys, of_keys).sum(-1),
             "distance": (weights * distance).sum(-1), "largest": weights.amax(-1),
             "first": weights[..., 0], "previous": at(-1), "self": at(0), "next": at(1)}
     return {name: each.mean((0, 2)).tolist() for name, each in rows.items()}
