@@ -11,7 +11,7 @@ from headwise.torch.call_arguments import Operands
 from torch import nn
 
 from headwise.transformers.attention_call import AttentionCall
-from headwise.transformers.head_layout import HeadFeatures, weight_axis
+from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.watched import Attended, Place
 
 # Statistics of every call's rows, in their order; "separator" needs separators.
@@ -88,11 +88,8 @@ class ObservedCall:
     def result(self) -> torch.Tensor:
         """Raises NotImplementedError for a layer whose layout is not known."""
         found = HeadFeatures(self._model, self._name)
-        weight = found.output.weight.detach()
-        if weight_axis(found.output, "in") == 1:
-            weight = weight.T
-        heads = weight.view(found.query_heads, -1, weight.shape[1])
-        return torch.einsum("blhd,hdo->blho", self.z, heads.to(self.z.dtype))
+        w_o = torch.stack([found.w_o(head).detach() for head in range(found.query_heads)])
+        return torch.einsum("blhd,hdo->blho", self.z, w_o.to(self.z.dtype))
 
     def fits_on_a_page_with(self, other: ObservedCall) -> bool:
         """Whether both have the same lengths, head size and options."""
