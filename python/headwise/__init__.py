@@ -17,7 +17,8 @@ if typing.TYPE_CHECKING:
     from headwise._core import *
     from headwise._explain import *
     from headwise._safetensors import *
-    from headwise._view import view
+    from headwise._view import view as view
+    from headwise.transformers import observe as observe
 
 # Where each public name is: a module of this package. A name that is a module
 # itself has None.
@@ -76,7 +77,7 @@ _WITH_TORCH = {"torch", "transformers", "intervene", "observe"}
 __all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 
 
-def __getattr__(name: str) -> typing.Any:
+def _load(name: str) -> typing.Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     place = _PLACES[name]
@@ -84,6 +85,10 @@ def __getattr__(name: str) -> typing.Any:
     value = module if place is None else getattr(module, name)
     globals()[name] = value
     return value
+
+
+if not typing.TYPE_CHECKING:  # to a type checker, any name would be one
+    __getattr__ = _load
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from headwise import _core
 
 if typing.TYPE_CHECKING:
-    from headwise._types import Array
+    from typing_extensions import TypeVar, Unpack
+
+    from headwise._types import Array, ExplainOptions
+
+    A = TypeVar("A", bound=Array, default=typing.Any)
+else:
+    A = typing.TypeVar("A")
 
 __all__ = ["Trace", "explain"]
 
@@ -26,7 +32,7 @@ reads (kv_groups).
 """
 
 
-class Trace(Sequence["_core.TracedStep"]):
+class Trace(Sequence["_core.TracedStep[A]"], typing.Generic[A]):
     """The steps of a call, in their order. Printing it shows them.
 
     trace["scores"]   a TracedStep by its name; trace[0] by its place
@@ -35,11 +41,16 @@ class Trace(Sequence["_core.TracedStep"]):
     The arrays keep each other's memory.
     """
 
-    def __init__(self, steps: Sequence[_core.TracedStep], notes: str = "") -> None:
+    def __init__(self, steps: Sequence[_core.TracedStep[A]], notes: str = "") -> None:
         self._steps = tuple(steps)
         self._notes = notes
 
-    def __getitem__(self, key):
+    @typing.overload
+    def __getitem__(self, key: int | str) -> _core.TracedStep[A]: ...
+    @typing.overload
+    def __getitem__(self, key: slice) -> Sequence[_core.TracedStep[A]]: ...
+
+    def __getitem__(self, key: int | str | slice) -> typing.Any:
         if not isinstance(key, str):
             return self._steps[key]
         for step in self._steps:
@@ -61,7 +72,7 @@ class Trace(Sequence["_core.TracedStep"]):
     __repr__ = __str__
 
 
-def _step_text(number: int, step: _core.TracedStep) -> str:
+def _step_text(number: int, step: _core.TracedStep[typing.Any]) -> str:
     extents = (
         axis if axis == "1" else f"{axis}={extent}"
         for axis, extent in zip(step.axes, step.array.shape, strict=True)
@@ -73,7 +84,7 @@ def _step_text(number: int, step: _core.TracedStep) -> str:
     )
 
 
-def _numbers_text(step: _core.TracedStep) -> str:
+def _numbers_text(step: _core.TracedStep[typing.Any]) -> str:
     count = math.prod(step.array.shape)
     if "bool" in str(step.array.dtype):
         return f"{count - step.masked} of {count} may attend"
@@ -90,13 +101,13 @@ def _numbers_text(step: _core.TracedStep) -> str:
 
 
 def explain(
-    query: Array,
+    query: A,
     key: Array | None = None,
     value: Array | None = None,
     *,
     layer: _core.MultiHeadAttention | None = None,
-    **options: typing.Any,
-) -> Trace:
+    **options: Unpack[ExplainOptions],
+) -> Trace[A]:
     """The steps of attention(query, key, value, **options), each with its tensor.
 
         print(headwise.explain(query, key, value, mask=headwise.causal()))
@@ -134,6 +145,7 @@ def explain(
     softmax_rows. Errors: those of attention(); NotImplementedError for key_part,
     offsets and a cache.
     """
+    groups: typing.Any
     if layer is not None:
         steps = _core.explain_layer(layer, query, key, value, **options)
         groups, notes = layer.config["kv_group_sizes"], ""

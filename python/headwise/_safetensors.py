@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from headwise import _core
 
 if typing.TYPE_CHECKING:
-    import numpy
+    from numpy.typing import NDArray
+
+    from headwise._types import FileAccess
 
 __all__ = ["SafetensorsFile", "read_safetensors"]
 
 
-class SafetensorsFile(Mapping[str, "numpy.ndarray"]):
+class SafetensorsFile(Mapping[str, "NDArray[typing.Any]"]):
     """The tensors of a file by name, in the order of their names.
 
     file[name]      a read-only NumPy array; bfloat16 through ml_dtypes
@@ -26,14 +28,14 @@ class SafetensorsFile(Mapping[str, "numpy.ndarray"]):
     """
 
     def __init__(
-        self, path: str | bytes | os.PathLike, access: str = "mapped"
+        self, path: str | bytes | os.PathLike[str], access: FileAccess = "mapped"
     ) -> None:
         self._file = _core.open_safetensors(path, access)
         self._names = dict.fromkeys(self._file.names)
         self.path = path
         self.metadata: dict[str, str] = self._file.metadata
 
-    def __getitem__(self, name: str) -> numpy.ndarray:
+    def __getitem__(self, name: str) -> NDArray[typing.Any]:
         return self._file.array(name)
 
     def __contains__(self, name: object) -> bool:
@@ -50,7 +52,7 @@ class SafetensorsFile(Mapping[str, "numpy.ndarray"]):
 
 
 def read_safetensors(
-    path: str | bytes | os.PathLike, *, access: str = "mapped"
+    path: str | bytes | os.PathLike[str], *, access: FileAccess = "mapped"
 ) -> SafetensorsFile:
     """Opens a safetensors file, after all of its header was checked.
 

@@ -1,18 +1,24 @@
 """The page of every head from queries and keys, or from attention weights."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwise._core import ViewPage
-from headwise._types import Array
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from headwise._types import Array, ViewOptions
 
 
 def view(path: str | PathLike[str],
          layers: Iterable[tuple[Array, Array] | Mapping[str, Any] | Array],
          tokens: Sequence[str],
          key_tokens: Sequence[str] | None = None,
-         **settings: Any) -> ViewPage:
+         **settings: Unpack[ViewOptions]) -> ViewPage:
     """Writes the page that shows every head of `layers`, and returns it.
 
         headwise.view("page.html", [(query, key)], tokens, mask=headwise.causal())
@@ -28,16 +34,16 @@ def view(path: str | PathLike[str],
 
     Errors: those of ViewPage; OSError.
     """
-    layers = list(layers)
-    weights = any(_is_of_weights(layer) for layer in layers)
-    create = ViewPage.of_attn_weights if weights else ViewPage.create
+    given: list[Any] = list(layers)
+    weights = any(_is_of_weights(layer) for layer in given)
+    create: Callable[..., ViewPage] = ViewPage.of_attn_weights if weights else ViewPage.create
     page = create(query_labels=tokens, key_labels=tokens if key_tokens is None else key_tokens,
                   **settings)
-    add = page.add_attn_weights if weights else page.add
-    for number, layer in enumerate(layers):
+    add: Callable[..., None] = page.add_attn_weights if weights else page.add
+    for number, layer in enumerate(given):
         if isinstance(layer, Mapping):
-            add_mapped = page.add_pruned if layer.keys() <= _OF_PRUNED else add
-            add_mapped(**{"number": number, **layer})
+            pruned = layer.keys() <= _OF_PRUNED
+            (page.add_pruned if pruned else add)(**{"number": number, **layer})
         elif weights:
             add(layer, number=number)
         else:

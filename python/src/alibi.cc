@@ -18,7 +18,7 @@ void bind_alibi(nb::module_& module) {
             .object();
       },
       nb::arg("num_heads"),
-      nb::sig("def alibi_slopes(num_heads: int) -> Array"),
+      nb::sig("def alibi_slopes(num_heads: int) -> NDArray[numpy.float32]"),
       "The slopes of the paper, for alibi=: a NumPy array (num_heads) of "
       "float32. Errors: ValueError for 0 heads.");
 }

@@ -64,7 +64,8 @@ records them.)";
 
 void bind_result(nb::module_& module) {
   nb::class_<AttentionResult>(
-      module, "AttentionResult",
+      module, "AttentionResult", nb::is_generic(),
+      nb::sig("class AttentionResult(Generic[_A, _W, _S])"),
       R"(What attention() returns if more than the output was asked for.
 
     output        (B, Lq, Hq, Dv)
@@ -77,17 +78,17 @@ void bind_result(nb::module_& module) {
 
 What was not asked for is None. Everything but the output is float32.)")
       .def_ro("output", &AttentionResult::output,
-              nb::for_getter(nb::sig("def output(self) -> Any")))
+              nb::for_getter(nb::sig("def output(self) -> _A")))
       .def_ro("attn_weights", &AttentionResult::attn_weights,
-              nb::for_getter(nb::sig("def attn_weights(self) -> Any")))
+              nb::for_getter(nb::sig("def attn_weights(self) -> _W")))
       .def_ro("lse", &AttentionResult::lse,
               nb::for_getter(nb::sig("def lse(self) -> Any")))
       .def_ro("softmax_rows", &AttentionResult::softmax_rows,
-              nb::for_getter(nb::sig("def softmax_rows(self) -> Any")))
+              nb::for_getter(nb::sig("def softmax_rows(self) -> _A | Any")))
       .def_ro("statistics", &AttentionResult::statistics,
-              nb::for_getter(nb::sig("def statistics(self) -> Any")))
+              nb::for_getter(nb::sig("def statistics(self) -> _S")))
       .def_ro("scores", &AttentionResult::scores,
-              nb::for_getter(nb::sig("def scores(self) -> Any")))
+              nb::for_getter(nb::sig("def scores(self) -> _A | Any")))
       .def_ro("state", &AttentionResult::state,
               nb::for_getter(nb::sig("def state(self) -> Any")))
       .def("__repr__", &text_of_properties);

@@ -263,11 +263,11 @@ GradientsObject call_backward(nb::handle query, nb::handle key,
 }
 
 constexpr char kSignature[] =
-    "def attention_backward(query: Array, key: Array, value: Array, "
+    "def attention_backward(query: _A, key: Array, value: Array, "
     "output: Array, softmax_rows: Array, d_output: Array, *, "
     "d_attn_weights: Array | None = None, "
-    "gradients: Sequence[str] | None = None, **options: Any) "
-    "-> AttentionGradients";
+    "gradients: Sequence[Gradient] | None = None, "
+    "**options: Unpack[CallOptions]) -> AttentionGradients[_A]";
 
 constexpr char kDocumentation[] =
     R"(The gradients of a loss, from its gradient with respect to the output.
@@ -293,25 +293,26 @@ NotImplementedError for key_part.)";
 
 void bind_attention_backward(nb::module_& module) {
   nb::class_<GradientsObject> result(
-      module, "AttentionGradients",
+      module, "AttentionGradients", nb::is_generic(),
+      nb::sig("class AttentionGradients(Generic[_A])"),
       "What attention_backward() returns, by the names of its arguments; None "
       "for what was not asked for.");
   using enum Gradient;
   result
       .def_prop_ro("query", &GradientsObject::get<query>,
-                   nb::sig("def query(self) -> Any"))
+                   nb::sig("def query(self) -> _A | Any"))
       .def_prop_ro("key", &GradientsObject::get<key>,
-                   nb::sig("def key(self) -> Any"))
+                   nb::sig("def key(self) -> _A | Any"))
       .def_prop_ro("value", &GradientsObject::get<value>,
-                   nb::sig("def value(self) -> Any"))
+                   nb::sig("def value(self) -> _A | Any"))
       .def_prop_ro("bias", &GradientsObject::get<bias>,
-                   nb::sig("def bias(self) -> Any"))
+                   nb::sig("def bias(self) -> _A | Any"))
       .def_prop_ro("t5_bias", &GradientsObject::get<t5_bias>,
-                   nb::sig("def t5_bias(self) -> Any"))
+                   nb::sig("def t5_bias(self) -> _A | Any"))
       .def_prop_ro("alibi", &GradientsObject::get<alibi>,
                    nb::sig("def alibi(self) -> Any"))
       .def_prop_ro("score_weight", &GradientsObject::get<score_weight>,
-                   nb::sig("def score_weight(self) -> Any"))
+                   nb::sig("def score_weight(self) -> _A | Any"))
       .def_prop_ro("sinks", &GradientsObject::get<sinks>,
                    nb::sig("def sinks(self) -> Any"))
       .def_prop_ro("bias_k", &GradientsObject::get<bias_k>,

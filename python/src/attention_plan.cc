@@ -87,7 +87,8 @@ Runs may be in several threads at once.)")
           nb::arg("Lq"), nb::arg("Lkv"), nb::arg("D"), nb::arg("Dv"),
           nb::arg("options"),
           nb::sig("def create(*, B: int, Hq: int, Hkv: int, Lq: int, Lkv: int, "
-                  "D: int, Dv: int, **options: Any) -> AttentionPlan"),
+                  "D: int, Dv: int, **options: Unpack[PlanOptions]) -> "
+                  "AttentionPlan"),
           "The sizes are those of the tensors; the options, those of "
           "attention() but out, state, lse and softmax_rows. Errors: those of "
           "attention().")

@@ -191,7 +191,8 @@ constexpr OptionField kOfAttention[] = {
        o.attention.sinks = o.floats<1>(value, name, "(Hq)");
      },
      "Array", "(Hq), float32: one more score per head, without a value"},
-    {"query_start", &set_query_start, "int | Integers | str",
+    {"query_start", &set_query_start,
+     "int | Integers | Literal['bottom_right']",
      "position of query 0 among the keys: a number, (B), or\n"
      "\"bottom_right\"; default 0"},
     {"offsets",
@@ -205,7 +206,7 @@ constexpr OptionField kOfAttention[] = {
      [](CallOptions& o, nb::handle value, ArgumentName name) {
        o.attention.empty_rows = one_of(value, name, kEmptyRows);
      },
-     "str",
+     "EmptyRows",
      "what rows without a key give: \"zero\" (default), \"uniform\",\n"
      "\"nan\""},
     {"dropout",
@@ -221,17 +222,19 @@ constexpr OptionField kOfAttention[] = {
      [](CallOptions& o, nb::handle value, ArgumentName name) {
        o.attention.attn_weights = one_of(value, name, kAttnWeights);
      },
-     "str", "\"per_head\", \"mean\" or \"after_dropout\": also return them"},
+     "AttnWeights",
+     "\"per_head\", \"mean\" or \"after_dropout\": also return them"},
     {"scores",
      [](CallOptions& o, nb::handle value, ArgumentName name) {
        o.attention.scores = one_of(value, name, kScores);
      },
-     "str", "\"raw\", \"softcap\", \"bias\" or \"softmax\": also return them"},
+     "Scores",
+     "\"raw\", \"softcap\", \"bias\" or \"softmax\": also return them"},
     {"arithmetic",
      [](CallOptions& o, nb::handle value, ArgumentName name) {
        o.attention.arithmetic = one_of(value, name, kArithmetics);
      },
-     "str",
+     "Arithmetic",
      "\"bf16\": multiply numbers rounded to bfloat16, add them up in\n"
      "float32; default \"exact\""},
     {"executor",
@@ -266,7 +269,7 @@ constexpr OptionField kOfOperation[] = {
      [](CallOptions& o, nb::handle value, ArgumentName name) {
        o.operation.key_part = one_of(value, name, kKeyParts);
      },
-     "str",
+     "KeyPart",
      "\"first\", \"middle\" or \"last\": the call has a part of the keys"},
 };
 

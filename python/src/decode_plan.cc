@@ -211,7 +211,8 @@ A row has the bits of attention() on what the cache holds.)")
           nb::arg("cache").none(), nb::arg("num_heads"), nb::arg("max_queries"),
           nb::arg("options"),
           nb::sig("def create(cache: KvCache, num_heads: int, "
-                  "max_queries: int, **options: Any) -> DecodePlan"),
+                  "max_queries: int, **options: Unpack[PlanOptions]) -> "
+                  "DecodePlan"),
           "For num_heads query heads and at most max_queries new tokens per "
           "run, over all sequences. The options are those of attention(), but "
           "no query_start and offsets. Causality is a mask. Errors: "

@@ -163,7 +163,8 @@ nb::object number(const StepObject& step) {
 }  // namespace
 
 void bind_explain(nb::module_& module) {
-  nb::class_<StepObject>(module, "TracedStep",
+  nb::class_<StepObject>(module, "TracedStep", nb::is_generic(),
+                         nb::sig("class TracedStep(Generic[_A])"),
                          R"(A step of a call and its tensor.
 
     name       "scores"
@@ -181,7 +182,7 @@ and numbers that describe the tensor:
       .def_ro("name", &StepObject::name, nb::sig("def name(self) -> str"))
       .def_ro("axes", &StepObject::axes,
               nb::sig("def axes(self) -> tuple[str, ...]"))
-      .def_ro("array", &StepObject::array, nb::sig("def array(self) -> Any"))
+      .def_ro("array", &StepObject::array, nb::sig("def array(self) -> _A"))
       .def_ro("operation", &StepObject::operation,
               nb::sig("def operation(self) -> str"))
       .def_ro("formula", &StepObject::formula,
@@ -196,16 +197,17 @@ and numbers that describe the tensor:
                    nb::sig("def masked(self) -> int"))
       .def_prop_ro("nan", &number<&StepSummary::nan>,
                    nb::sig("def nan(self) -> int"));
-  module.def("explain_steps", &explain_steps, nb::arg("query").none(),
-             nb::arg("key").none(), nb::arg("value").none(), nb::arg("options"),
-             nb::sig("def explain_steps(query: Array, key: Array, "
-                     "value: Array, **options: Any) -> list[TracedStep]"));
+  module.def(
+      "explain_steps", &explain_steps, nb::arg("query").none(),
+      nb::arg("key").none(), nb::arg("value").none(), nb::arg("options"),
+      nb::sig("def explain_steps(query: _A, key: Array | None, "
+              "value: Array | None, **options: Any) -> list[TracedStep[_A]]"));
   module.def("explain_layer", &explain_layer, nb::arg("layer"),
              nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("value").none(), nb::arg("options"),
              nb::sig("def explain_layer(layer: MultiHeadAttention, "
-                     "query: Array, key: Array | None, value: Array | None, "
-                     "**options: Any) -> list[TracedStep]"));
+                     "query: _A, key: Array | None, value: Array | None, "
+                     "**options: Any) -> list[TracedStep[_A]]"));
 }
 
 }  // namespace headwise::python

@@ -115,10 +115,14 @@ ImportanceObject measure(nb::handle num_heads, nb::handle examples,
 
 constexpr char kSignature[] =
     "def importance(num_heads: Integers, *, examples: int = 0, "
-    "losses: Callable[[int, int, list[Any]], Any] | None = None, "
-    "gradients: Callable[[int, int, list[Any]], Any] | None = None, "
-    "means: Callable[[int, int, list[Any]], Any] | None = None, "
-    "method: str = 'gradient', share_a_round: float | None = None, "
+    "losses: Callable[[int, int, list[NDArray[numpy.float32]]], Any] | None = "
+    "None, "
+    "gradients: Callable[[int, int, list[NDArray[numpy.float32]]], Any] | None "
+    "= None, "
+    "means: Callable[[int, int, list[NDArray[numpy.float32]]], Any] | None = "
+    "None, "
+    "method: ImportanceMethod = 'gradient', share_a_round: float | None = "
+    "None, "
     "batch: int = 16, seed: int = 0, "
     "progress: Callable[[int, int], object] | None = None) -> HeadImportance";
 
@@ -165,7 +169,7 @@ void bind_importance(nb::module_& module) {
     scores  for each layer, (heads)  float64; a larger score matters more
     order   (layer, head) of all heads, in the order of removal)")
       .def_ro("scores", &ImportanceObject::scores,
-              nb::sig("def scores(self) -> list[Any]"))
+              nb::sig("def scores(self) -> list[NDArray[numpy.float64]]"))
       .def_ro("order", &ImportanceObject::order,
               nb::sig("def order(self) -> list[tuple[int, int]]"))
       .def("__repr__", &text_of_properties);

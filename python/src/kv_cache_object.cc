@@ -231,7 +231,8 @@ calls wait for each other.)");
       nb::arg("max_sequences") = 1, nb::arg("value_is_key_prefix") = false,
       nb::arg("window") = nb::none(), nb::arg("received_heads") = 0,
       nb::sig("def create(*, num_kv_heads: int, head_dim: int, "
-              "max_tokens: int, v_head_dim: int = 0, dtype: str = 'float32', "
+              "max_tokens: int, v_head_dim: int = 0, dtype: CacheDType = "
+              "'float32', "
               "page_size: int = 128, max_sequences: int = 1, "
               "value_is_key_prefix: bool = False, "
               "window: RollingWindow | None = None, received_heads: int = 0) "
@@ -308,12 +309,12 @@ the cache has too few free pages.)")
           "The number of tokens, those that a window gave back included.")
       .def("read", &read, nb::arg("id"), nb::arg("first") = 0,
            nb::sig("def read(self, id: SequenceId, first: int = 0) "
-                   "-> tuple[Array, Array]"),
+                   "-> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]"),
            "The stored keys (L, Hkv, D) and values (L, Hkv, Dv) of the tokens "
            "from `first` on: NumPy arrays of float32, copied.")
       .def("read_received", &read_received, nb::arg("id"), nb::arg("first") = 0,
            nb::sig("def read_received(self, id: SequenceId, first: int = 0) "
-                   "-> Array"),
+                   "-> NDArray[numpy.float32]"),
            "The attention (received_heads, L) that the tokens from `first` on "
            "received so far: sums of attention weights. Errors: ValueError; "
            "NotImplementedError where received_heads is 0.");

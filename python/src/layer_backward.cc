@@ -130,7 +130,8 @@ nb::dict SavedLayer::param_gradients(
 }
 
 void bind_layer_backward(nb::module_& module) {
-  nb::class_<LayerGradients>(module, "LayerGradients",
+  nb::class_<LayerGradients>(module, "LayerGradients", nb::is_generic(),
+                             nb::sig("class LayerGradients(Generic[_A])"),
                              R"(What SavedLayer.backward() returns.
 
     query       (B, Lq, query_dim)    in the type of the inputs
@@ -145,28 +146,39 @@ void bind_layer_backward(nb::module_& module) {
 
 What the call did not have is None. If one tensor was query, key and value, its
 gradient is the sum of the three.)")
-      .def_ro("query", &LayerGradients::query)
-      .def_ro("key", &LayerGradients::key)
-      .def_ro("value", &LayerGradients::value)
-      .def_ro("params", &LayerGradients::params)
-      .def_ro("bias", &LayerGradients::bias)
-      .def_ro("t5_bias", &LayerGradients::t5_bias)
-      .def_ro("alibi", &LayerGradients::alibi)
-      .def_ro("sinks", &LayerGradients::sinks)
-      .def_ro("head_gates", &LayerGradients::head_gates)
+      .def_ro("query", &LayerGradients::query,
+              nb::for_getter(nb::sig("def query(self) -> _A")))
+      .def_ro("key", &LayerGradients::key,
+              nb::for_getter(nb::sig("def key(self) -> _A")))
+      .def_ro("value", &LayerGradients::value,
+              nb::for_getter(nb::sig("def value(self) -> _A")))
+      .def_ro("params", &LayerGradients::params,
+              nb::for_getter(nb::sig("def params(self) -> dict[str, _A]")))
+      .def_ro("bias", &LayerGradients::bias,
+              nb::for_getter(nb::sig("def bias(self) -> _A | Any")))
+      .def_ro("t5_bias", &LayerGradients::t5_bias,
+              nb::for_getter(nb::sig("def t5_bias(self) -> Any")))
+      .def_ro("alibi", &LayerGradients::alibi,
+              nb::for_getter(nb::sig("def alibi(self) -> Any")))
+      .def_ro("sinks", &LayerGradients::sinks,
+              nb::for_getter(nb::sig("def sinks(self) -> Any")))
+      .def_ro("head_gates", &LayerGradients::head_gates,
+              nb::for_getter(nb::sig("def head_gates(self) -> Any")))
       .def("__repr__", &text_of_properties);
-  nb::class_<SavedLayer>(module, "SavedLayer",
+  nb::class_<SavedLayer>(module, "SavedLayer", nb::is_generic(),
+                         nb::sig("class SavedLayer(Generic[_A])"),
                          R"(What MultiHeadAttention.forward_for_backward() keeps
 for one backward pass: the layer, and the tensors and options of the call, which
 must keep their values until then.)")
       .def_prop_ro("result", &SavedLayer::result,
-                   nb::sig("def result(self) -> Array | AttentionResult"),
+                   nb::sig("def result(self) -> Any"),
                    "What forward() returns.")
-      .def("backward", &SavedLayer::backward, nb::arg("d_output"),
-           nb::arg("d_attn_weights") = nb::none(),
-           nb::sig("def backward(self, d_output: Array, "
-                   "d_attn_weights: Array | None = None) -> LayerGradients"),
-           R"(The gradients of a loss, from its gradients with respect to
+      .def(
+          "backward", &SavedLayer::backward, nb::arg("d_output"),
+          nb::arg("d_attn_weights") = nb::none(),
+          nb::sig("def backward(self, d_output: Array, "
+                  "d_attn_weights: Array | None = None) -> LayerGradients[_A]"),
+          R"(The gradients of a loss, from its gradients with respect to
 
     d_output        (B, Lq, embed_dim)       in the type of the inputs
     d_attn_weights  (B, num_heads, Lq, Lkv)  float32; None: 0

@@ -214,11 +214,11 @@ document. Ids do not decrease along a row.
 
     query_ids  (B, Lq) or (Lq)    whole numbers; copied
     key_ids    (B, Lkv) or (Lkv)  whole numbers; copied)");
-  module.def("dense", &make_dense, nb::arg("array"),
-             nb::arg("axes") = nb::none(),
-             nb::sig("def dense(array: Array, axes: Sequence[str] | None = "
-                     "None) -> Mask | Bias"),
-             R"(A mask of an array of bool, or a bias of an array of float32,
+  module.def(
+      "dense", &make_dense, nb::arg("array"), nb::arg("axes") = nb::none(),
+      nb::sig("def dense(array: Array, axes: Sequence[AxisName] | None = "
+              "None) -> Mask | Bias"),
+      R"(A mask of an array of bool, or a bias of an array of float32,
 with named axes: any of "B", "H", "Lq", "Lkv" in any order. An axis that is not
 named, or that has extent 1, is broadcast. The array is not copied.
 

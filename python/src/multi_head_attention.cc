@@ -188,20 +188,19 @@ Calls may be in several threads at once.)")
       .def_static("create", &create, nb::kw_only(), nb::arg("seed") = 0,
                   nb::arg("config"),
                   nb::sig("def create(*, embed_dim: int, num_heads: int, "
-                          "seed: int = 0, **config: Any) "
+                          "seed: int = 0, **config: Unpack[LayerConfig]) "
                           "-> MultiHeadAttention"),
                   kCreateDocumentation)
       .def_static(
           "from_params", &from_params, nb::arg("params"), nb::arg("heads"),
-          nb::sig(
-              "def from_params(params: Mapping[str, Array], *, "
-              "num_heads: int, num_kv_heads: int | None = None, "
-              "kv_group_sizes: Integers | None = None, "
-              "vdim: int | None = None, head_dim: int | None = None, "
-              "dropout: float = 0.0, qk_norm: dict[str, Any] | None = None, "
-              "rotary: dict[str, Any] | None = None, "
-              "add_zero_attn: bool = False, "
-              "arithmetic: str = 'exact') -> MultiHeadAttention"),
+          nb::sig("def from_params(params: Mapping[str, Array], *, "
+                  "num_heads: int, num_kv_heads: int | None = None, "
+                  "kv_group_sizes: Integers | None = None, "
+                  "vdim: int | None = None, head_dim: int | None = None, "
+                  "dropout: float = 0.0, qk_norm: QkNorm | None = None, "
+                  "rotary: Rotary | None = None, "
+                  "add_zero_attn: bool = False, "
+                  "arithmetic: Arithmetic = 'exact') -> MultiHeadAttention"),
           "A layer with a copy of these parameters, float32, bfloat16 or "
           "float16; sizes come from them. vdim: of a layer without w_v. "
           "Errors: ValueError for shapes that do not fit, TypeError for "
@@ -215,10 +214,10 @@ Calls may be in several threads at once.)")
                   "num_kv_heads: int | None = None, "
                   "default_num_heads: int | None = None, "
                   "vdim: int | None = None, "
-                  "qk_norm: dict[str, Any] | None = None, "
-                  "rotary: dict[str, Any] | None = None, "
+                  "qk_norm: QkNorm | None = None, "
+                  "rotary: Rotary | None = None, "
                   "add_zero_attn: bool = False, "
-                  "arithmetic: str = 'exact') -> MultiHeadAttention"),
+                  "arithmetic: Arithmetic = 'exact') -> MultiHeadAttention"),
           "A layer of a .safetensors, its index, a .npz or a folder of .npy, "
           "in "
           "any layout that `headwise convert` knows. `layer` is its number in "
@@ -249,9 +248,9 @@ Calls may be in several threads at once.)")
           },
           nb::arg("query").none(), nb::arg("key") = nb::none(),
           nb::arg("value") = nb::none(), nb::arg("options"),
-          nb::sig("def forward_for_backward(self, query: Array, "
+          nb::sig("def forward_for_backward(self, query: _A, "
                   "key: Array | None = None, value: Array | None = None, "
-                  "**options: Any) -> SavedLayer"),
+                  "**options: Unpack[TrainingOptions]) -> SavedLayer[_A]"),
           "The forward pass of training: forward() but cache, sequences and "
           "out. "
           "Dropout needs dropout={\"training\": True, \"step\": n}, n the "
@@ -262,7 +261,7 @@ Calls may be in several threads at once.)")
            "Sets the input sizes that are still open and draws the parameters. "
            "Errors: ValueError for a size that is missing or differs.")
       .def("set_rotary", &LayerObject::set_rotary, nb::arg("rotary").none(),
-           nb::sig("def set_rotary(self, rotary: dict[str, Any] | None) -> "
+           nb::sig("def set_rotary(self, rotary: Rotary | None) -> "
                    "None"),
            "From now on queries and keys are rotated in this way, or, with "
            "None, no longer. Errors: ValueError for a rotary_dim above "
@@ -281,11 +280,12 @@ Calls may be in several threads at once.)")
            "A layer keeps the memory of its calls for later ones. From now on "
            "both use what `other` keeps: layers that run one after another "
            "need it only once. Waits for calls that run.")
-      .def_prop_ro("params", &params,
-                   nb::sig("def params(self) -> Mapping[str, Array]"),
-                   "The parameters by name: NumPy's views of the layer's "
-                   "memory, read-only; set_params() changes them. Errors: "
-                   "ValueError while a size is open.")
+      .def_prop_ro(
+          "params", &params,
+          nb::sig("def params(self) -> Mapping[str, NDArray[numpy.float32]]"),
+          "The parameters by name: NumPy's views of the layer's "
+          "memory, read-only; set_params() changes them. Errors: "
+          "ValueError while a size is open.")
       .def_prop_ro(
           "config",
           [](const LayerObject& layer) { return config_dict(layer.config()); },

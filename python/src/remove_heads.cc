@@ -53,7 +53,7 @@ void bind_remove_heads(nb::module_& module) {
       "remove_heads", &remove, nb::arg("layer"), nb::arg("heads").none(),
       nb::kw_only(), nb::arg("constant").none() = "into_bias",
       nb::sig("def remove_heads(layer: MultiHeadAttention, heads: Integers, *, "
-              "constant: str = 'into_bias') -> MultiHeadAttention"),
+              "constant: ConstantPart = 'into_bias') -> MultiHeadAttention"),
       kDocumentation);
 }
 

@@ -57,14 +57,14 @@ void bind_safetensors(nb::module_& module) {
   nb::class_<SafetensorsFile>(module, "OpenSafetensors",
                               "What headwise.SafetensorsFile reads from.")
       .def("array", &array, nb::arg("name").none(),
-           nb::sig("def array(self, name: str) -> Array"))
+           nb::sig("def array(self, name: str) -> NDArray[Any]"))
       .def_prop_ro("names", &names, nb::sig("def names(self) -> list[str]"))
       .def_prop_ro("metadata", &metadata,
                    nb::sig("def metadata(self) -> dict[str, str]"));
   module.def("open_safetensors", &open, nb::arg("path").none(),
              nb::arg("access").none(),
              nb::sig("def open_safetensors(path: str | bytes | "
-                     "PathLike[str], access: str) -> OpenSafetensors"));
+                     "PathLike[str], access: FileAccess) -> OpenSafetensors"));
 }
 
 }  // namespace headwise::python

@@ -159,8 +159,11 @@ void bind_sentence_encoder(nb::module_& module) {
     embeddings  (B, embedding_size)  float32
     cut         (B)                  int64, tokens beyond max_tokens
     tokens      int                  of all sentences, without those cut off)")
-      .def_ro("embeddings", &EmbeddingsObject::embeddings)
-      .def_ro("cut", &EmbeddingsObject::cut)
+      .def_ro("embeddings", &EmbeddingsObject::embeddings,
+              nb::for_getter(
+                  nb::sig("def embeddings(self) -> NDArray[numpy.float32]")))
+      .def_ro("cut", &EmbeddingsObject::cut,
+              nb::for_getter(nb::sig("def cut(self) -> NDArray[numpy.int64]")))
       .def_ro("tokens", &EmbeddingsObject::tokens)
       .def("__repr__", &text_of_properties);
   nb::class_<SentenceEncoder>(module, "SentenceEncoder",
@@ -172,7 +175,8 @@ from sentences to embeddings, as sentence-transformers computes them.
       .def_static("read", &read, nb::arg("folder").none(), nb::kw_only(),
                   nb::arg("access") = "mapped", nb::arg("arithmetic") = "exact",
                   nb::sig("def read(folder: str | bytes | PathLike[str], *, "
-                          "access: str = 'mapped', arithmetic: str = 'exact') "
+                          "access: FileAccess = 'mapped', arithmetic: "
+                          "Arithmetic = 'exact') "
                           "-> SentenceEncoder"),
                   R"(Opens the folder of a model; headwise downloads nothing.
 

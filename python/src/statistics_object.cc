@@ -88,8 +88,10 @@ void bind_statistics(nb::module_& module) {
   }
   module.attr("STATISTICS") = nb::tuple(names);
   module.attr("POSITION_STATISTICS") = nb::tuple(of_positions);
-  nb::class_<StatisticsObject>(module, "AttentionStatistics",
-                               R"(What each head does, in numbers.
+  nb::class_<StatisticsObject>(
+      module, "AttentionStatistics", nb::is_generic(),
+      nb::sig("class AttentionStatistics(Generic[_A])"),
+      R"(What each head does, in numbers.
 
     rows              (B, Hq, Lq, n)         the n statistics of each row, in
                                              the order of headwise.STATISTICS
@@ -104,17 +106,17 @@ void bind_statistics(nb::module_& module) {
 
 What was not asked for is None. A call without a batch has no axis B.)")
       .def_ro("rows", &StatisticsObject::rows,
-              nb::for_getter(nb::sig("def rows(self) -> Any")))
+              nb::for_getter(nb::sig("def rows(self) -> _A | Any")))
       .def_ro("top_keys", &StatisticsObject::top_keys,
-              nb::for_getter(nb::sig("def top_keys(self) -> Any")))
+              nb::for_getter(nb::sig("def top_keys(self) -> _A | Any")))
       .def_ro("top_weights", &StatisticsObject::top_weights,
-              nb::for_getter(nb::sig("def top_weights(self) -> Any")))
+              nb::for_getter(nb::sig("def top_weights(self) -> _A | Any")))
       .def_ro("columns", &StatisticsObject::columns,
               nb::for_getter(nb::sig("def columns(self) -> Any")))
       .def_ro("map_mean", &StatisticsObject::map_mean,
-              nb::for_getter(nb::sig("def map_mean(self) -> Any")))
+              nb::for_getter(nb::sig("def map_mean(self) -> _A | Any")))
       .def_ro("map_largest", &StatisticsObject::map_largest,
-              nb::for_getter(nb::sig("def map_largest(self) -> Any")))
+              nb::for_getter(nb::sig("def map_largest(self) -> _A | Any")))
       .def_ro("means", &StatisticsObject::means,
               nb::for_getter(nb::sig("def means(self) -> Any")))
       .def_ro("counted", &StatisticsObject::counted,
@@ -127,7 +129,7 @@ What was not asked for is None. A call without a batch has no axis B.)")
             return of_statistic(s.rows, statistic);
           },
           nb::arg("statistic"),
-          nb::sig("def row(self, statistic: str) -> Array"),
+          nb::sig("def row(self, statistic: Statistic) -> Any"),
           "One statistic of each row, (B, Hq, Lq).")
       .def(
           "mean",
@@ -135,7 +137,7 @@ What was not asked for is None. A call without a batch has no axis B.)")
             return of_statistic(s.means, statistic);
           },
           nb::arg("statistic"),
-          nb::sig("def mean(self, statistic: str) -> Array"),
+          nb::sig("def mean(self, statistic: Statistic) -> Any"),
           "The mean of one statistic in each head, (Hq).")
       .def("__repr__", &text_of_properties);
 }

@@ -200,7 +200,7 @@ one call.)")
               "key_labels: Sequence[str] = (), "
               "query_special: Integers = (), key_special: Integers = (), "
               "sequence: int = 0, most_bytes: int = 536870912, "
-              "**options: Any) -> ViewPage"),
+              "**options: Unpack[PlanOptions]) -> ViewPage"),
           "Labels: one per query and key of the sequence. query_special and "
           "key_special: positions, ascending, of tokens such as [CLS] that the "
           "page can hide. cross: queries and keys are of different sequences. "
@@ -214,7 +214,8 @@ one call.)")
             return new PageObject(settings, PageObject::Form::attn_weights);
           },
           nb::arg("settings"),
-          nb::sig("def of_attn_weights(**settings: Any) -> ViewPage"),
+          nb::sig("def of_attn_weights(**settings: Unpack[LabelledSettings]) "
+                  "-> ViewPage"),
           "A page for add_attn_weights(). The settings of create() without the "
           "options of attention(). Errors: those of create().")
       .def("add_attn_weights", &PageObject::add_attn_weights,

@@ -6,6 +6,10 @@
     make_batch_invariant           a model's results do not depend on the batch
 """
 
+from headwise._extras import require
+
+require(__name__, "torch")
+
 from headwise.torch.attention_operator import attention
 from headwise.torch.batch_invariance import make_batch_invariant
 from headwise.torch.call_arguments import Operands, Positions

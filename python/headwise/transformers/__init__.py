@@ -10,6 +10,10 @@
     from_pretrained     reads a model whose heads were pruned
 """
 
+from headwise._extras import require
+
+require(__name__, "torch", "transformers")
+
 from headwise.transformers.attention_layers import attention_layers
 from headwise.transformers.head_means import HeadMeans, head_means
 from headwise.transformers.importance import HeadImportance, head_importance

@@ -35,7 +35,7 @@ class _Removal:
 
 
 def prune_heads(model: PreTrainedModel,
-                heads: Mapping[int | str, Iterable[int]],
+                heads: Mapping[int, Iterable[int]] | Mapping[str, Iterable[int]],
                 constant: str = "into_bias") -> None:
     """Removes heads from `model`, in place.
 
@@ -70,7 +70,7 @@ def prune_heads(model: PreTrainedModel,
 
 
 def _checked(model: PreTrainedModel,
-             heads: Mapping[int | str, Iterable[int]]) -> list[_Removal]:
+             heads: Mapping[int, Iterable[int]] | Mapping[str, Iterable[int]]) -> list[_Removal]:
     layers = layers_with_heads(model)
     names = list(layers)
     gone = pruned_heads(model.config)
