@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
@@ -52,11 +55,10 @@ class HeadFeatures:
         if path.startswith("../"):
             owner, path = model.get_submodule(name.rpartition(".")[0]), path[3:]
         self.output = _projection(owner, path)
-        self.head_size = getattr(self.module, self.layout.head_size)
-        self.value_size = getattr(self.module,
-                                  self.layout.value_size or self.layout.head_size)
-        self._key_size = getattr(self.module,
-                                 self.layout.key_size or self.layout.head_size)
+        self.head_size = _named(self.module, self.layout.head_size)
+        self.value_size = _named(self.module,
+                                 self.layout.value_size or self.layout.head_size)
+        self._key_size = _named(self.module, self.layout.key_size or self.layout.head_size)
         self.query_heads, self.key_heads = self._numbers_of_heads()
 
     def _numbers_of_heads(self) -> tuple[int, int]:
@@ -193,12 +195,21 @@ def weight_axis(projection: nn.Module, side: str) -> int:
 
 
 def _projection(owner: nn.Module, path: str) -> nn.Module:
-    projection = owner.get_submodule(path)
+    projection = _named(owner, path)
     if type(projection) not in (nn.Linear, Conv1D):
         raise NotImplementedError(
             f"{path} of {type(owner).__name__} is {type(projection).__name__}, "
             "expected an unchanged torch.nn.Linear or Conv1D")
     return projection
+
+
+def _named(owner: nn.Module, path: str) -> Any:
+    """What a layout names in a module."""
+    try:
+        return operator.attrgetter(path)(owner)
+    except AttributeError:
+        raise ValueError(f"the layout of an attention module names {path!r}, which "
+                         f"{type(owner).__name__} does not have") from None
 
 
 def _runs(first: list[int], size: int) -> torch.Tensor:

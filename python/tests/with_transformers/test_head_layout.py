@@ -1,5 +1,6 @@
 """Where the heads of models lie in their parameters."""
 import contextlib
+import dataclasses
 
 import pytest
 
@@ -173,6 +174,16 @@ def test_layout_that_does_not_fit_is_refused(monkeypatch):
     model.attention.size = 3
     with pytest.raises(ValueError, match=r"OwnAttention does not fit: .*'read': \(16, 8\)"):
         HeadFeatures(model, "attention")
+
+
+@pytest.mark.parametrize("change, name", [
+    (dict(head_size="head_dim"), "head_dim"), (dict(output="wo"), "wo"),
+    (dict(inputs={"a": "q", "b.c": "kv"}), "a"),
+])
+def test_layout_that_names_what_is_not_there_is_refused(change, name, monkeypatch):
+    monkeypatch.setitem(LAYOUTS, "OwnAttention", dataclasses.replace(OWN, **change))
+    with pytest.raises(ValueError, match=f"names '{name}', which OwnAttention does not"):
+        HeadFeatures(Own(), "attention")
 
 
 @pytest.mark.parametrize("layout, message", [

@@ -232,6 +232,22 @@ def test_heads_that_others_depend_on_stay(name):
         prune_heads(model, {0: [1]})
 
 
+def test_heads_of_tied_parameters_stay():
+    model = small_model("llama")
+    first, last = (each.self_attn for each in model.model.layers)
+    last.o_proj.weight = first.o_proj.weight
+    with pytest.raises(NotImplementedError, match="heads of layer 1 .* the same parameters"):
+        prune_heads(model, {1: [0, 1]})
+
+
+def test_heads_with_a_position_bias_of_all_layers_stay():
+    model = tf.BeitModel(tf.BeitConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4,
+        image_size=16, patch_size=4, use_shared_relative_position_bias=True))
+    with pytest.raises(NotImplementedError, match="BeitAttention .* position bias"):
+        prune_heads(model, {0: [1]})
+
+
 @pytest.mark.parametrize("make, reason", [
     (_bloom, "BloomAttention .* fixed number of heads"),
     (_bitnet, "BitNetAttention .* norm runs over the outputs of all its heads"),
