@@ -47,6 +47,7 @@ _PLACES = {
     "Trace": "_explain",
     "TracedStep": "_core",
     "ViewPage": "_core",
+    "ablate": "transformers",
     "alibi_slopes": "_core",
     "attention": "_core",
     "attention_backward": "_core",
@@ -64,6 +65,8 @@ _PLACES = {
     "key_starts": "_core",
     "native_bf16": "_core",
     "observe": "transformers",
+    "patch": "transformers",
+    "path_patch": "transformers",
     "promises_same_bits": "_core",
     "read_safetensors": "_safetensors",
     "remove_heads": "_core",
@@ -72,7 +75,7 @@ _PLACES = {
 }
 
 # What `from headwise import *` must not load: it needs torch.
-_WITH_TORCH = {"torch", "transformers", "intervene", "observe"}
+_WITH_TORCH = {"torch", "transformers", "ablate", "intervene", "observe", "patch", "path_patch"}
 
 __all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 

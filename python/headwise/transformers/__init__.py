@@ -8,23 +8,28 @@
     head_importance     how much each head matters
     prune_heads         removes heads from the parameters of a model
     from_pretrained     reads a model whose heads were pruned
+    ablate              what removing each head does to a measure
+    patch               what each head carries of the difference between two inputs
+    path_patch          the same along one path, to other heads or to the output
 """
 
 from headwise._extras import require
-
-require(__name__, "torch", "transformers")
-
+from headwise.transformers.ablation import ablate
 from headwise.transformers.attention_layers import attention_layers
-from headwise.transformers.head_means import HeadMeans, head_means
-from headwise.transformers.importance import HeadImportance, head_importance
-from headwise.transformers.intervention import Heads, HeadSelection, Intervention, intervene
+from headwise.transformers.effects import Effect, HeadEffect, HeadEffects
+from headwise.transformers.head_means import head_means, HeadMeans
+from headwise.transformers.importance import head_importance, HeadImportance
+from headwise.transformers.intervention import Heads, HeadSelection, intervene, Intervention
 from headwise.transformers.observation import HeadStatistics, Observation, observe
 from headwise.transformers.observed_call import ObservedCall
+from headwise.transformers.patching import patch
+from headwise.transformers.path_patching import path_patch
 from headwise.transformers.pruned_files import from_pretrained
 from headwise.transformers.pruning import prune_heads
 from headwise.transformers.registration import register
 
-__all__ = ["HeadImportance", "HeadMeans", "HeadSelection", "HeadStatistics", "Heads",
-           "Intervention", "Observation", "ObservedCall", "attention_layers",
-           "from_pretrained", "head_importance", "head_means", "intervene", "observe",
-           "prune_heads", "register"]
+__all__ = ["Effect", "HeadEffect", "HeadEffects", "HeadImportance", "HeadMeans",
+           "HeadSelection", "HeadStatistics", "Heads", "Intervention", "Observation",
+           "ObservedCall", "ablate", "attention_layers", "from_pretrained", "head_importance",
+           "head_means", "intervene", "observe", "patch", "path_patch", "prune_heads",
+           "register", "require"]

@@ -62,10 +62,10 @@ def head_means(model: nn.Module, batches: Iterable[Mapping[str, Any]]) -> HeadMe
 
     Raises ValueError without batches, and what `intervene` raises.
     """
-    model = model_of_transformers(model)
-    uses = layer_uses(model)
+    inner = model_of_transformers(model)
+    uses = layer_uses(inner)
     sums = {use: _Sum(use) for use in uses}
-    with (nothing_watched(), attention_by_headwise(model), passes_counted(model, uses),
+    with (nothing_watched(), attention_by_headwise(inner), passes_counted(inner, uses),
           evaluated(model), torch.no_grad()):
         for use, each in sums.items():
             add_edit(use, each)
@@ -79,7 +79,7 @@ def head_means(model: nn.Module, batches: Iterable[Mapping[str, Any]]) -> HeadMe
              for use, each in sums.items() if each.queries}
     if not means:
         raise ValueError("batches is empty, expected at least one batch with a token")
-    gone = pruned_heads(model.config)
+    gone = pruned_heads(inner.config)
     heads = {}
     for layer, mean in means.items():
         removed = gone.get(layer, [])
