@@ -16,6 +16,7 @@ from headwise.transformers.observed_layer import not_padding
 from headwise.transformers.positional import (OffsetProfile, offset_profile,
                                               positional_scores)
 from headwise.transformers.random_texts import repeated_random_tokens
+from headwise.transformers.separators import separators_of
 from headwise.transformers.text_layers import (TILE, LayerCall, equal_attention,
                                                head_numbers, text_statistics,
                                                visit_layers, weights_of_queries)
@@ -62,8 +63,8 @@ def find_heads(model: nn.Module, pattern: str,
     model = model_of_transformers(model)
     if batches is None:
         batches = repeated_random_tokens(model, tokenizer, texts, length, seed)
-    marks = torch.tensor(_separators(model, tokenizer, separators)
-                         if pattern == "separator" else [])
+    marks = torch.tensor(separators_of(model, tokenizer) if separators is None
+                         else list(separators))
     score = _positional if pattern == "positional" else _by_text(pattern, marks)
     calls: dict[int, list[tuple[Any, Any]]] = {}
     numbers: dict[int, list[int]] = {}
@@ -129,16 +130,3 @@ def _share(call: AttentionCall, tokens: torch.Tensor, induction: bool) -> torch.
         sums = sums + torch.where(keys, weights, 0).sum((2, 3))
         queries = queries + keys.any(-1).sum(-1)
     return sums / queries
-
-
-def _separators(model: Any, tokenizer: Any, given: Sequence[int] | None) -> list[int]:
-    if given is not None:
-        return list(given)
-    if tokenizer is not None:
-        words = tokenizer.get_vocab()
-        return [words[each] for each in ("[SEP]", "</s>") if each in words]
-    config = model.config.get_text_config()
-    ids = getattr(config, "sep_token_id", None)
-    if ids is None:
-        ids = getattr(config, "eos_token_id", None)
-    return [] if ids is None else ids if isinstance(ids, list) else [ids]

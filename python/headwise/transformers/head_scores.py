@@ -85,8 +85,7 @@ class HeadScores(Mapping):
 
     def __repr__(self) -> str:
         lines = [self._caption(), "layer head  score   95% confidence interval"]
-        lines += [f"{each.layer:5} {each.head:4}  {each.mean:.4f}  "
-                  f"[{each.low:.4f}, {each.high:.4f}]"
+        lines += [f"{each.layer:5} {each.head:4}  {_number(each.mean):<6}  {_range(each)}"
                   for each in list(self.values())[:_ROWS]]
         if len(self) > _ROWS:
             lines.append(f"and {len(self) - _ROWS} more heads")
@@ -95,8 +94,8 @@ class HeadScores(Mapping):
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{each.layer}</td><td>{each.head}</td>"
-            f"<td style='background: rgba(33, 102, 172, {0.6 * max(each.mean, 0):.2f})'>"
-            f"{each.mean:.4f}</td><td>[{each.low:.4f}, {each.high:.4f}]</td></tr>"
+            f"<td style='background: rgba(33, 102, 172, {_strength(each):.2f})'>"
+            f"{_number(each.mean)}</td><td>{_range(each)}</td></tr>"
             for each in list(self.values())[:_ROWS])
         return (f"<table><caption>{html.escape(self._caption())}</caption><tr><th>layer"
                 "</th><th>head</th><th>score</th><th>95% confidence interval</th></tr>"
@@ -108,10 +107,22 @@ class HeadScores(Mapping):
                 f"text{'' if self.texts == 1 else 's'}{left_out}")
 
     def _equal(self) -> str:
-        scores = {f"{each.equal:.4f}" for each in self.values()}
         # Layers with windows see fewer keys.
-        text = " to ".join(sorted({min(scores), max(scores)})) if scores else "nan"
-        return f"equal attention to all visible tokens would score {text}"
+        scores = sorted(each.equal for each in self.values() if each.equal == each.equal)
+        texts = dict.fromkeys(_number(each) for each in scores[:1] + scores[-1:])
+        return f"equal attention to all visible tokens would score {' to '.join(texts)}"
+
+
+def _number(score: float) -> str:
+    return f"{score:.4f}" if score == score else "-"
+
+
+def _range(of: HeadScore) -> str:
+    return "-" if of.low != of.low else f"[{of.low:.4f}, {of.high:.4f}]"
+
+
+def _strength(of: HeadScore) -> float:
+    return 0.6 * of.mean if of.mean == of.mean else 0.0
 
 
 def _score(layer: int, head: int, values: torch.Tensor, equal: torch.Tensor,
