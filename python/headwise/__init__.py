@@ -52,10 +52,13 @@ _PLACES = {
     "available_targets": "_core",
     "bf16_projections": "_core",
     "causal": "_core",
+    "compare": "transformers",
+    "composition": "transformers",
     "current_target": "_core",
     "dense": "_core",
     "documents": "_core",
     "explain": "_explain",
+    "find_heads": "transformers",
     "importance": "_core",
     "intervene": "transformers",
     "key_lengths": "_core",
@@ -71,7 +74,8 @@ _PLACES = {
 }
 
 # What `from headwise import *` must not load: it needs torch.
-_WITH_TORCH = {"torch", "transformers", "intervene", "observe"}
+_WITH_TORCH = {"torch", "transformers", "compare", "composition", "find_heads", "intervene",
+               "observe"}
 
 __all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 

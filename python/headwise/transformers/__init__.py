@@ -4,6 +4,9 @@
     observe             what every head does, from the pass that computes the output
     intervene           heads scaled, replaced, patched, cut off while the model runs
     head_means          the mean output of every head, for `mean`
+    find_heads          heads ranked by how well they match a pattern
+    compare             the heads of two models on the same texts
+    composition         how much later heads read what earlier heads write
     attention_layers    the attention layers of a model and their numbers
     head_importance     how much each head matters
     prune_heads         removes heads from the parameters of a model
@@ -11,16 +14,25 @@
 """
 
 from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.circuit import Circuit
+from headwise.transformers.comparison import compare
+from headwise.transformers.composition import HeadComposition, composition
+from headwise.transformers.head_comparison import HeadComparison, HeadPair
 from headwise.transformers.head_means import HeadMeans, head_means
+from headwise.transformers.head_patterns import find_heads
+from headwise.transformers.head_scores import HeadScore, HeadScores
 from headwise.transformers.importance import HeadImportance, head_importance
 from headwise.transformers.intervention import Heads, HeadSelection, Intervention, intervene
 from headwise.transformers.observation import HeadStatistics, Observation, observe
 from headwise.transformers.observed_call import ObservedCall
 from headwise.transformers.pruned_files import from_pretrained
 from headwise.transformers.pruning import prune_heads
+from headwise.transformers.random_texts import repeated_random_tokens
 from headwise.transformers.registration import register
 
-__all__ = ["HeadImportance", "HeadMeans", "HeadSelection", "HeadStatistics", "Heads",
-           "Intervention", "Observation", "ObservedCall", "attention_layers",
-           "from_pretrained", "head_importance", "head_means", "intervene", "observe",
-           "prune_heads", "register"]
+__all__ = ["Circuit", "HeadComparison", "HeadComposition", "HeadImportance",
+           "HeadMeans", "HeadPair", "HeadScore", "HeadScores", "HeadSelection",
+           "HeadStatistics", "Heads", "Intervention", "Observation", "ObservedCall",
+           "attention_layers", "compare", "composition", "find_heads",
+           "from_pretrained", "head_importance", "head_means", "intervene",
+           "observe", "prune_heads", "register", "repeated_random_tokens"]
