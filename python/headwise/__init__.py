@@ -54,10 +54,13 @@ _PLACES = {
     "available_targets": "_core",
     "bf16_projections": "_core",
     "causal": "_core",
+    "compare": "transformers",
+    "composition": "transformers",
     "current_target": "_core",
     "dense": "_core",
     "documents": "_core",
     "explain": "_explain",
+    "find_heads": "transformers",
     "importance": "_core",
     "intervene": "transformers",
     "key_lengths": "_core",
@@ -75,7 +78,8 @@ _PLACES = {
 }
 
 # What `from headwise import *` must not load: it needs torch.
-_WITH_TORCH = {"torch", "transformers", "ablate", "intervene", "observe", "patch", "path_patch"}
+_WITH_TORCH = {"torch", *(name for name, place in _PLACES.items()
+                         if "transformers" in (name, place))}
 
 __all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 

@@ -11,13 +11,25 @@
     ablate              what removing each head does to a measure
     patch               what each head carries of the difference between two inputs
     path_patch          the same along one path, to other heads or to the output
+    find_heads          heads ranked by how well they match a pattern
+    compare             the heads of two models on the same texts
+    composition         how much later heads read what earlier heads write
 """
 
 from headwise._extras import require
+
+require(__name__, "torch", "transformers")
+
 from headwise.transformers.ablation import ablate
 from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.circuit import Circuit
+from headwise.transformers.comparison import compare
+from headwise.transformers.composition import composition, HeadComposition
 from headwise.transformers.effects import Effect, HeadEffect, HeadEffects
+from headwise.transformers.head_comparison import HeadComparison, HeadPair
 from headwise.transformers.head_means import head_means, HeadMeans
+from headwise.transformers.head_patterns import find_heads
+from headwise.transformers.head_scores import HeadScore, HeadScores
 from headwise.transformers.importance import head_importance, HeadImportance
 from headwise.transformers.intervention import Heads, HeadSelection, intervene, Intervention
 from headwise.transformers.observation import HeadStatistics, Observation, observe
@@ -26,10 +38,13 @@ from headwise.transformers.patching import patch
 from headwise.transformers.path_patching import path_patch
 from headwise.transformers.pruned_files import from_pretrained
 from headwise.transformers.pruning import prune_heads
+from headwise.transformers.random_texts import repeated_random_tokens
 from headwise.transformers.registration import register
 
-__all__ = ["Effect", "HeadEffect", "HeadEffects", "HeadImportance", "HeadMeans",
+__all__ = ["Circuit", "Effect", "HeadComparison", "HeadComposition", "HeadEffect",
+           "HeadEffects", "HeadImportance", "HeadMeans", "HeadPair", "HeadScore", "HeadScores",
            "HeadSelection", "HeadStatistics", "Heads", "Intervention", "Observation",
-           "ObservedCall", "ablate", "attention_layers", "from_pretrained", "head_importance",
-           "head_means", "intervene", "observe", "patch", "path_patch", "prune_heads",
-           "register", "require"]
+           "ObservedCall", "ablate", "attention_layers", "compare", "composition",
+           "find_heads", "from_pretrained", "head_importance", "head_means", "intervene",
+           "observe", "patch", "path_patch", "prune_heads", "register",
+           "repeated_random_tokens"]

@@ -13,14 +13,18 @@ from headwise.transformers.attention_layers import (LayerUse, is_cross_attention
                                                     layer_kind, layer_uses,
                                                     self_attention_of)
 from headwise.transformers.chosen_heads import Chosen, check_heads
+from headwise.transformers.circuit import Circuit
+from headwise.transformers.circuits import Tokens, ov_circuit, qk_circuit
 from headwise.transformers.decoder_place import DecoderPlace, EditOfCross
 from headwise.transformers.edits import (Change, EditOfWeights, EditOfZ, KnockOut,
                                          replaced_by, without_keys)
+from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.head_means import HeadMeans, head_means
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.observation import Observation
 from headwise.transformers.pruned_record import pruned_heads
 from headwise.transformers.registration import attention_by_headwise
+from headwise.transformers.text_layers import head_numbers
 from headwise.transformers.watched import Edit, add_edit, passes_counted, remove_edit
 
 Places = Union[int, Sequence[int], None]
@@ -245,6 +249,46 @@ class HeadSelection:
         return self._add(f"pattern({_short(weights)})", queries, sequences,
                          lambda _, chosen: EditOfWeights(
                              chosen, replaced_by(values, chosen), values.shape[1]))
+
+    def ov(self, tokens: Tokens = None, fold_norm: bool = False) -> Circuit:
+        """W_V W_O of one head, (hidden, hidden), as a product of rank D: a key with the
+        hidden state x and weight 1 adds x @ ov().matrix to the output.
+
+        tokens     ids, or "tokens" for the whole vocabulary: from the embedding of each
+                   to the logits of each, (tokens, tokens), without any norm
+        fold_norm  multiplies by the weight of the norm before the layer, and subtracts
+                   the mean as a LayerNorm does
+
+        Errors: ValueError for several heads, and for a model without such embeddings;
+        NotImplementedError if the layout, or with fold_norm the norm, is not known.
+        """
+        return ov_circuit(*self._one(), tokens, fold_norm)
+
+    def qk(self, tokens: Tokens = None, distance: int | None = None,
+           fold_norm: bool = False) -> Circuit:
+        """W_Q W_K^T of one head, (hidden, hidden), as a product of rank D: the score of
+        a query x and a key y is x @ qk().matrix @ y, before the scale. The key head is
+        that of the head's group. Biases and norms of queries and keys are left out.
+
+        distance   positions from the key to the query, for rotary positions; None:
+                   without rotation
+        tokens     as in `ov`, from the embedding of each to that of each
+        fold_norm  as in `ov`
+
+        Errors: those of `ov`; NotImplementedError for a distance where no rotary
+        positions are known.
+        """
+        return qk_circuit(*self._one(), tokens, distance, fold_norm)
+
+    def _one(self) -> tuple[nn.Module, LayerUse, int]:
+        """The model, the layer and the place of the only head."""
+        found = [(use, head) for use, heads in self._chosen.items() for head in heads or ()]
+        if len(found) != 1 or None in self._chosen.values():
+            raise ValueError(f"heads is {self}, expected one head: heads[layer, head]")
+        (use, head), model = found[0], self._owner.model
+        present = head_numbers(model, use, HeadFeatures(model, use.name).query_heads)
+        check_heads(use.number, [head], present)
+        return model, use, present.index(head)
 
     def __repr__(self) -> str:
         return ", ".join(f"layer {use.number} "

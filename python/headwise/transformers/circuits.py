@@ -1,0 +1,80 @@
+"""What a head reads and writes, from the parameters alone: its OV and QK circuits
+(Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+
+Vectors are rows: x @ W_V @ W_O is what a head adds for the hidden state x of a key with
+weight 1, and x @ W_Q @ W_K.T @ y is its score of query x and key y, before the scale.
+Biases are left out, and so are norms of queries and keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
+import torch
+from transformers import PreTrainedModel
+
+from headwise.transformers.attention_layers import LayerUse, is_cross_attention
+from headwise.transformers.circuit import Circuit
+from headwise.transformers.head_layout import HeadFeatures
+from headwise.transformers.input_norm import norm_folded
+from headwise.transformers.rotary_matrix import rotated
+
+# Ids of tokens, or "tokens" for the whole vocabulary.
+Tokens = Union[str, Sequence[int], torch.Tensor, None]
+
+
+def ov_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens = None,
+               fold_norm: bool = False) -> Circuit:
+    """See HeadSelection.ov. `head` is the position among those that the layer has."""
+    found = HeadFeatures(model, use.name)
+    w_v = found.w_v(head)
+    if fold_norm:
+        w_v = norm_folded(model, use, w_v, of_states=not is_cross_attention(use.module))
+    circuit = Circuit(w_v, found.w_o(head))
+    if tokens is None:
+        return circuit
+    return circuit.between(_embedding(model, tokens, circuit.shape[0]),
+                           _unembedding(model, tokens, circuit.shape[1]))
+
+
+def qk_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens = None,
+               distance: int | None = None, fold_norm: bool = False) -> Circuit:
+    """See HeadSelection.qk. `head` is the position among those that the layer has."""
+    found = HeadFeatures(model, use.name)
+    w_q, w_k = found.w_q(head), found.w_k(head)
+    if fold_norm:
+        w_q = norm_folded(model, use, w_q)
+        w_k = norm_folded(model, use, w_k, of_states=not is_cross_attention(use.module))
+    if distance is not None:
+        w_q, w_k = rotated(model, use, w_q, distance), rotated(model, use, w_k, 0)
+    circuit = Circuit(w_q, w_k.T)
+    if tokens is None:
+        return circuit
+    rows, columns = (_embedding(model, tokens, size) for size in circuit.shape)
+    return circuit.between(rows, columns.T)
+
+
+def _embedding(model: PreTrainedModel, tokens: Tokens, hidden: int) -> torch.Tensor:
+    """(tokens, hidden)"""
+    return _vectors(model, model.get_input_embeddings(), "embedding", tokens, hidden)
+
+
+def _unembedding(model: PreTrainedModel, tokens: Tokens, hidden: int) -> torch.Tensor:
+    """(hidden, tokens)"""
+    return _vectors(model, model.get_output_embeddings(), "unembedding", tokens, hidden).T
+
+
+def _vectors(model: PreTrainedModel, module: torch.nn.Module | None, name: str,
+             tokens: Tokens, hidden: int) -> torch.Tensor:
+    weight = getattr(module, "weight", None)
+    if weight is None or weight.ndim != 2 or weight.shape[1] != hidden:
+        given = "none" if weight is None else f"of the shape {tuple(weight.shape)}"
+        raise ValueError(f"the {name} of {type(model).__name__} is {given}, expected one of "
+                         f"tokens with {hidden} features; give matrices to "
+                         "Circuit.between()")
+    if isinstance(tokens, str):
+        if tokens != "tokens":
+            raise ValueError(f"tokens is {tokens!r}, expected 'tokens' or ids")
+        return weight.detach()
+    return weight.detach()[torch.as_tensor(tokens, dtype=torch.int64)]
