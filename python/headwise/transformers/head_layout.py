@@ -35,14 +35,14 @@ def layers_with_heads(model: nn.Module) -> dict[str, nn.Module]:
 class HeadFeatures:
     """The projections of one attention module, and which features are whose.
 
-    Heads are positions among those that the layer has. `w_q`, `w_k`, `w_v` and `w_o`
-    give the parameters of one query head as matrices that stand on the right,
-    x @ w_q(head), with the bits of the model and with gradients. They are the
-    projections alone: rotary positions, norms of q and k, and the scale of the scores
-    come on top of them. In cross-attention, k and v project the encoder's states.
+    A head is given by its position among those that the layer has. `w_q`, `w_k`, `w_v`
+    and `w_o` are the parameters of one query head as matrices for x @ w_q(head), with
+    gradients. They are the projections alone, without rotary positions, norms and
+    clamps of q, k and v, and the scale of the scores. In cross-attention, k and v
+    project the encoder's states.
 
-    Raises NotImplementedError for a module whose layout is not known, or whose
-    projections were replaced; ValueError if the layout does not fit.
+    Raises NotImplementedError for a module whose layout is not known or whose
+    projections are not Linear or Conv1D; ValueError if the layout does not fit it.
     """
 
     def __init__(self, model: nn.Module, name: str):

@@ -34,8 +34,8 @@ class HeadLayout:
     own_config   the forward pass reads the numbers of heads from module.config
     keeps_heads  why heads cannot be removed; None if they can
 
-    Raises ValueError if `inputs` does not name q, k and v once each, and for another
-    letter in `per_head`.
+    Raises ValueError if `inputs` does not name q, k and v once each, for another letter
+    in `per_head`, and if `compressed` has a path that `inputs` lacks.
     """
     inputs: Mapping[str, str]
     output: str
@@ -181,9 +181,9 @@ def register_layout(module_class: type[nn.Module] | str, layout: HeadLayout) -> 
     """Tells headwise how a class of attention modules stores its heads.
 
     `prune_heads`, `head_importance` and everything else that addresses heads then
-    serve models with modules of exactly this class, which is given itself or by its
-    name. A later call replaces an earlier one. Like those that headwise knows, the
-    module has an attribute `is_causal` and "Attention" in the name of its class.
+    serve models with modules of exactly this class (or name of a class), not of derived
+    ones. A later call replaces an earlier one. To be found, the module must have an
+    attribute `is_causal` and "Attention" in the name of its class.
 
     Raises TypeError for another kind of argument.
 
@@ -201,7 +201,7 @@ def register_layout(module_class: type[nn.Module] | str, layout: HeadLayout) -> 
 
 
 def layout_of(module: nn.Module) -> HeadLayout:
-    """Raises NotImplementedError for a module whose layout is not known."""
+    """The layout of a module; NotImplementedError if it is not known."""
     kind = type(module).__name__
     row = LAYOUTS.get(kind)
     if row is None:

@@ -199,13 +199,17 @@ def test_part_of_a_group_is_refused():
 
 
 def test_equally_many_heads_of_every_group_may_go(tmp_path):
-    model = small_model("llama")
-    prune_heads(model, {0: [1, 2], 1: [0, 1]}, constant="dropped")
-    expected = logits(without_heads(small_model("llama"), {0: [1, 2], 1: [0, 1]}), "llama")
-    torch.testing.assert_close(logits(model, "llama"), expected, atol=2e-5, rtol=1e-5)
+    model, expected = small_model("llama"), small_model("llama")
+    for each in (model, expected):  # eager repeats the keys itself
+        each.set_attn_implementation("eager")
+    plan = {0: [1, 2], 1: [0, 1]}
+    prune_heads(model, plan, constant="dropped")
+    torch.testing.assert_close(logits(model, "llama"),
+                               logits(without_heads(expected, plan), "llama"),
+                               atol=2e-5, rtol=1e-5)
     prune_heads(model, {1: [3]})
     model.save_pretrained(tmp_path)
-    again = from_pretrained(type(model), tmp_path)
+    again = from_pretrained(type(model), tmp_path, attn_implementation="eager")
     assert torch.equal(logits(again, "llama"), logits(model, "llama"))
 
 
