@@ -60,7 +60,7 @@ class Circuit:
 
     def singular_values(self) -> torch.Tensor:
         """(min(D, n, m)), the largest first; all others are 0."""
-        return torch.linalg.svdvals(self.writing() @ _triangle(self.right.T).T)
+        return torch.linalg.svdvals(_triangle(self.left) @ _triangle(self.right.T).T)
 
     def eigenvalues(self) -> torch.Tensor:
         """(D), complex, the largest absolute value first; all others are 0. Raises

@@ -15,7 +15,7 @@ from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.map_overlap import map_overlaps
 from headwise.transformers.observed_layer import not_padding
 from headwise.transformers.separators import separators_of
-from headwise.transformers.text_layers import (LayerCall, head_numbers, text_statistics,
+from headwise.transformers.text_layers import (LayerCall, head_numbers, known_statistics,
                                                visit_layers)
 
 _ENTROPY = _core.STATISTICS.index("entropy")
@@ -108,7 +108,7 @@ def _statistics(calls: list[LayerCall], separators: torch.Tensor,
     means = []
     for each in calls:
         marked = None if each.tokens is None else torch.isin(each.tokens, separators)
-        means.append(text_statistics(each.call, marked))
+        means.append(known_statistics(each.call, marked))
         known = not_padding(each.call).any(1)
         nan = (means[-1][known][..., _ENTROPY].isnan()).any(0).nonzero()
         if len(nan):

@@ -82,7 +82,8 @@ def find_heads(model: nn.Module, pattern: str,
         of_heads, of_equal = zip(*each)
         scores[layer], equal[layer] = _joined(of_heads), _joined(of_equal)
     found = HeadScores(pattern, scores, equal, numbers)
-    if not found.texts:
+    in_vain = pattern == "next" and not any(each.equal > 0 for each in found.values())
+    if not found.texts or in_vain:
         raise ValueError(f"pattern is {pattern!r}, but no text has a query to which it "
                          f"applies: expected {_NEEDS.get(pattern, 'a text')}")
     return found
@@ -107,8 +108,11 @@ def _by_text(pattern: str, separators: torch.Tensor
     number = _core.STATISTICS.index(pattern)
 
     def of_statistics(call: AttentionCall, at: LayerCall) -> torch.Tensor:
-        marked = (torch.isin(at.tokens, separators) if pattern == "separator" else None)
-        return text_statistics(call, marked)[..., number]
+        if pattern != "separator":
+            return text_statistics(call)[..., number]
+        marked = torch.isin(at.tokens, separators) & not_padding(call)
+        scores = text_statistics(call, marked)[..., number]
+        return torch.where(marked.any(1, keepdim=True), scores, torch.nan)
     return of_statistics
 
 

@@ -106,18 +106,9 @@ def _tokens(batch: Mapping[str, Any], side: str, use: LayerUse,
 def text_statistics(call: AttentionCall, separators: torch.Tensor | None = None
                     ) -> torch.Tensor:
     """(B, Hq, statistics), float64: the means of every text over its queries that see a
-    key, in the order of headwise.STATISTICS. There is no matrix of weights.
-    `separators` (B, L) is bool.
-
-    NaN for a text without queries, and for a share that no head can have: `next` in a
-    causal model, `separator` in a text without one.
+    key, in the order of headwise.STATISTICS; NaN for a text without queries. There is
+    no matrix of weights. `separators` (B, L) is bool.
     """
-    means = _means(call, separators)
-    equal = _means(equal_attention(call), separators)
-    return torch.where(_ARE_SHARES & (equal == 0), torch.nan, means)
-
-
-def _means(call: AttentionCall, separators: torch.Tensor | None) -> torch.Tensor:
     statistics: dict[str, Any] = {"rows": True}
     if separators is not None:
         statistics["separators"] = separators
@@ -129,6 +120,16 @@ def _means(call: AttentionCall, separators: torch.Tensor | None) -> torch.Tensor
     counted = not_padding(call)[:, None] & ~sees_none
     sums = torch.where(counted[..., None], rows, 0).sum(2)
     return sums / counted.sum(2)[..., None]
+
+
+def known_statistics(call: AttentionCall, separators: torch.Tensor | None = None
+                     ) -> torch.Tensor:
+    """`text_statistics`, with NaN for a share that no head can have: `next` in a causal
+    model, `separator` in a text without one.
+    """
+    equal = text_statistics(equal_attention(call), separators)
+    return torch.where(_ARE_SHARES & (equal == 0), torch.nan,
+                       text_statistics(call, separators))
 
 
 def equal_attention(call: AttentionCall) -> AttentionCall:
