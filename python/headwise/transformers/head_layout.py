@@ -2,70 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from headwise.transformers.attention_layers import attention_layers
-
-
-@dataclasses.dataclass(frozen=True)
-class HeadLayout:
-    """How a class of attention modules stores its heads.
-
-    head_size    the attribute that holds D, the features per head
-    inputs       for each projection, what its output features are: "q", "k" and
-                 "v", all heads of one after all heads of the other
-    output       the projection of the heads' outputs; "../" is the parent module
-    counts       attributes that hold the number of query heads
-    widths       attributes that hold the number of query heads times D
-    interleaved  a fused projection has q, k and v of one head next to each other
-    own_config   the module's forward pass reads these numbers of heads from
-                 its config
-    """
-    head_size: str
-    inputs: dict[str, str]
-    output: str
-    counts: tuple[str, ...] = ()
-    widths: tuple[str, ...] = ()
-    interleaved: bool = False
-    own_config: bool = False
-
-
-_BERT = HeadLayout("attention_head_size", {"query": "q", "key": "k", "value": "v"},
-                   "../output.dense", ("num_attention_heads",), ("all_head_size",))
-_PROJECTIONS = {"q_proj": "q", "k_proj": "k", "v_proj": "v"}
-_LLAMA = HeadLayout("head_dim", _PROJECTIONS, "o_proj")
-
-LAYOUTS = {
-    "BertSelfAttention": _BERT,
-    "RobertaSelfAttention": _BERT,
-    "DistilBertSelfAttention": HeadLayout(
-        "attention_head_size", {"q_lin": "q", "k_lin": "k", "v_lin": "v"},
-        "out_lin", ("n_heads",)),
-    "GPT2Attention": HeadLayout("head_dim", {"c_attn": "qkv"}, "c_proj",
-                                ("num_heads",), ("split_size",)),
-    "GPTNeoXAttention": HeadLayout("head_size", {"query_key_value": "qkv"}, "dense",
-                                   interleaved=True),
-    "LlamaAttention": _LLAMA,
-    "MistralAttention": _LLAMA,
-    "Qwen2Attention": _LLAMA,
-    "Qwen3Attention": _LLAMA,
-    "Phi3Attention": HeadLayout("head_dim", {"qkv_proj": "qkv"}, "o_proj",
-                                own_config=True),
-    "ViTAttention": HeadLayout("head_dim", _PROJECTIONS, "o_proj",
-                               ("num_attention_heads",)),
-    "BartAttention": HeadLayout("head_dim", _PROJECTIONS, "out_proj", ("num_heads",)),
-}
-
-REFUSED = {
-    "T5Attention": "the position bias has a column for every head and is shared "
-                   "by all layers",
-    "Olmo2Attention": "a norm runs over the features of all heads",
-    "BloomAttention": "the forward pass has a fixed number of heads",
-}
+from headwise.transformers.known_layouts import LAYOUTS, REFUSED, layout_of
 
 
 def layers_with_heads(model: nn.Module) -> dict[str, nn.Module]:
@@ -75,7 +17,7 @@ def layers_with_heads(model: nn.Module) -> dict[str, nn.Module]:
     """
     for module in model.modules():
         kind = type(module).__name__
-        if kind in REFUSED:
+        if kind in REFUSED and kind not in LAYOUTS:
             raise NotImplementedError(f"heads of {kind} cannot be addressed: "
                                       f"{REFUSED[kind]}")
     layers = attention_layers(model)
@@ -87,20 +29,18 @@ def layers_with_heads(model: nn.Module) -> dict[str, nn.Module]:
     return layers
 
 
-def layout_of(module: nn.Module) -> HeadLayout:
-    """Raises NotImplementedError for a module whose layout is not known."""
-    kind = type(module).__name__
-    if kind not in LAYOUTS:
-        raise NotImplementedError(f"the layout of {kind} is not known; those of "
-                                  f"{', '.join(sorted(LAYOUTS))} are")
-    if getattr(module, "is_cross_attention", False):
-        raise NotImplementedError(f"the layout of a {kind} for cross-attention is "
-                                  "not known")
-    return LAYOUTS[kind]
-
-
 class HeadFeatures:
-    """The projections of one attention module, and which features are whose."""
+    """The projections of one attention module, and which features are whose.
+
+    Heads are positions among those that the layer has. `w_q`, `w_k`, `w_v` and `w_o`
+    give the parameters of one query head as matrices that stand on the right,
+    x @ w_q(head), with the bits of the model and with gradients. They are the
+    projections alone: rotary positions, norms of q and k, and the scale of the scores
+    come on top of them. In cross-attention, k and v project the encoder's states.
+
+    Raises NotImplementedError for a module whose layout is not known, or whose
+    projections were replaced; ValueError if the layout does not fit.
+    """
 
     def __init__(self, model: nn.Module, name: str):
         self.module = model.get_submodule(name)
@@ -113,11 +53,24 @@ class HeadFeatures:
             owner, path = model.get_submodule(name.rpartition(".")[0]), path[3:]
         self.output = _projection(owner, path)
         self.head_size = getattr(self.module, self.layout.head_size)
-        self.query_heads = features(self.output, "in") // self.head_size
-        letters = "".join(self.layout.inputs.values())
-        heads = sum(features(each, "out")
-                    for each in self.inputs.values()) // self.head_size
-        self.key_heads = (heads - self.query_heads) // (len(letters) - 1)
+        self.value_size = getattr(self.module,
+                                  self.layout.value_size or self.layout.head_size)
+        self._key_size = getattr(self.module,
+                                 self.layout.key_size or self.layout.head_size)
+        self.query_heads, self.key_heads = self._numbers_of_heads()
+
+    def _numbers_of_heads(self) -> tuple[int, int]:
+        queries, rest = divmod(features(self.output, "in"), self.value_size)
+        keys, other = divmod(
+            sum(features(each, "out") for each in self.inputs.values())
+            - queries * self.head_size, self._key_size + self.value_size)
+        if rest or other or keys < 1 or queries % keys:
+            sizes = {path: tuple(each.weight.shape) for path, each in self.inputs.items()}
+            raise ValueError(
+                f"the layout of {type(self.module).__name__} does not fit: projections "
+                f"{sizes}, {self.layout.output} {tuple(self.output.weight.shape)}, heads "
+                f"of {self.head_size} features, values of {self.value_size}")
+        return queries, keys
 
     @property
     def group_size(self) -> int:
@@ -127,29 +80,105 @@ class HeadFeatures:
     def of_input(self, path: str, letter: str, heads: list[int]) -> torch.Tensor:
         """The output features of a projection that are `letter` of these heads."""
         letters = self.layout.inputs[path]
-        if self.layout.interleaved:
-            first = [(head * len(letters) + letters.index(letter)) * self.head_size
-                     for head in heads]
-        else:
-            before = sum(self.heads_of(each)
-                         for each in letters[:letters.index(letter)])
-            first = [(before + head) * self.head_size for head in heads]
-        return _runs(first, self.head_size)
+        before = letters[:letters.index(letter)]
+        size = self._size_of(letter)
+        if not self.layout.interleaved:
+            start = sum(self.heads_of(each) * self._size_of(each) for each in before)
+            return _runs([start + head * size for head in heads], size)
+        start = sum(self._in_a_group(each) * self._size_of(each) for each in before)
+        group = sum(self._in_a_group(each) * self._size_of(each) for each in letters)
+        number = self._in_a_group(letter)
+        return _runs([head // number * group + start + head % number * size
+                      for head in heads], size)
 
     def of_output(self, heads: list[int]) -> torch.Tensor:
         """The input features of the output projection that are of these heads."""
-        return _runs([head * self.head_size for head in heads], self.head_size)
+        return _runs([head * self.value_size for head in heads], self.value_size)
 
     def heads_of(self, letter: str) -> int:
         return self.query_heads if letter == "q" else self.key_heads
 
+    def _in_a_group(self, letter: str) -> int:
+        return self.group_size if letter == "q" else 1
+
+    def _size_of(self, letter: str) -> int:
+        return {"q": self.head_size, "k": self._key_size, "v": self.value_size}[letter]
+
+    def w_q(self, head: int) -> torch.Tensor:
+        """(hidden, D). Errors of w_q, w_k, w_v and their biases: ValueError for a head
+        that the layer does not have; NotImplementedError if the head's features are
+        not a product of the hidden states and a matrix.
+        """
+        return self._weight("q", head)
+
+    def w_k(self, head: int) -> torch.Tensor:
+        """(hidden, D), of the keys that this query head reads."""
+        return self._weight("k", head)
+
+    def w_v(self, head: int) -> torch.Tensor:
+        """(hidden, Dv), of the values that this query head reads."""
+        return self._weight("v", head)
+
+    def w_o(self, head: int) -> torch.Tensor:
+        """(Dv, hidden). Raises ValueError for a head that the layer does not have."""
+        self._check(head)
+        axis = weight_axis(self.output, "in")
+        index = self.of_output([head]).to(self.output.weight.device)
+        columns = self.output.weight.index_select(axis, index)
+        return columns if axis == 0 else columns.T
+
+    def b_q(self, head: int) -> torch.Tensor | None:
+        """(D), or None without a bias."""
+        return self._bias("q", head)
+
+    def b_k(self, head: int) -> torch.Tensor | None:
+        """(D), or None without a bias."""
+        return self._bias("k", head)
+
+    def b_v(self, head: int) -> torch.Tensor | None:
+        """(Dv), or None without a bias."""
+        return self._bias("v", head)
+
+    def _weight(self, letter: str, head: int) -> torch.Tensor:
+        projection, index = self._place(letter, head)
+        axis = weight_axis(projection, "out")
+        rows = projection.weight.index_select(axis, index)
+        return rows if axis == 1 else rows.T
+
+    def _bias(self, letter: str, head: int) -> torch.Tensor | None:
+        projection, index = self._place(letter, head)
+        return None if projection.bias is None else projection.bias[index]
+
+    def _place(self, letter: str, head: int) -> tuple[nn.Module, torch.Tensor]:
+        """The projection and its output features that are `letter` of a query head."""
+        self._check(head)
+        path = self.path_of(letter)
+        if path in self.layout.compressed:
+            raise NotImplementedError(
+                f"{letter} of {type(self.module).__name__} has no matrix: {path} reads "
+                "compressed features after a norm, not the hidden states")
+        read = head if letter == "q" else head // self.group_size
+        projection = self.inputs[path]
+        return projection, self.of_input(path, letter, [read]).to(projection.weight.device)
+
+    def path_of(self, letter: str) -> str:
+        """The path of the projection that computes "q", "k" or "v"."""
+        return next(path for path, letters in self.layout.inputs.items()
+                    if letter in letters)
+
+    def _check(self, head: int) -> None:
+        if not 0 <= head < self.query_heads:
+            raise ValueError(f"head is {head}, expected a number below "
+                             f"{self.query_heads}, the heads that the layer has")
+
     def value_bias(self, heads: list[int]) -> torch.Tensor | None:
-        """The bias of these query heads' values, (heads * D); None without one."""
-        for path, letters in self.layout.inputs.items():
-            if "v" in letters and self.inputs[path].bias is not None:
-                read = [head // self.group_size for head in heads]
-                return self.inputs[path].bias[self.of_input(path, "v", read)]
-        return None
+        """The bias of these query heads' values, (heads * Dv); None without one."""
+        path = self.path_of("v")
+        bias = self.inputs[path].bias
+        if bias is None:
+            return None
+        read = [head // self.group_size for head in heads]
+        return bias[self.of_input(path, "v", read).to(bias.device)]
 
 
 def features(projection: nn.Module, side: str) -> int:

@@ -131,7 +131,8 @@ def _add_constant(found: HeadFeatures, positions: list[int]) -> None:
     if value_bias is None or output.bias is None:
         return
     columns = output.weight.index_select(weight_axis(output, "in"),
-                                         found.of_output(positions)).double()
+                                         found.of_output(positions)
+                                         .to(output.weight.device)).double()
     if weight_axis(output, "in") == 0:
         columns = columns.T
     _set(output, "bias", (output.bias.double() + columns @ value_bias.double())
@@ -160,10 +161,10 @@ def _set(projection: nn.Module, name: str, values: torch.Tensor) -> None:
 
 def _set_counts(found: HeadFeatures, query_heads: int, key_heads: int) -> None:
     module, layout = found.module, found.layout
-    for attribute in layout.counts:
-        setattr(module, attribute, query_heads)
-    for attribute in layout.widths:
-        setattr(module, attribute, query_heads * found.head_size)
+    for attributes, value in ((layout.counts, query_heads), (layout.key_counts, key_heads),
+                              (layout.widths, query_heads * found.value_size)):
+        for attribute in attributes:
+            if hasattr(module, attribute):
+                setattr(module, attribute, value)
     if layout.own_config:
-        module.num_key_value_heads = key_heads
         module.config = OwnHeads(module.config, query_heads, key_heads)
