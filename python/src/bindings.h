@@ -24,6 +24,7 @@ void bind_layer_backward(nb::module_& module);      // layer_backward.cc
 void bind_layer(nb::module_& module);               // multi_head_attention.cc
 void bind_remove_heads(nb::module_& module);        // remove_heads.cc
 void bind_importance(nb::module_& module);          // importance.cc
+void bind_mean_interval(nb::module_& module);       // mean_interval.cc
 void bind_view_page(nb::module_& module);           // view_page.cc
 void bind_safetensors(nb::module_& module);         // safetensors.cc
 

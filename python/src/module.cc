@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
   bind_layer(module);
   bind_remove_heads(module);
   bind_importance(module);
+  bind_mean_interval(module);
   bind_view_page(module);
   bind_safetensors(module);
 }
