@@ -15,12 +15,10 @@ in the first, computes the rest of the logits: embedding, MLPs and biases.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 from torch.overrides import TorchFunctionMode
 
 _PRODUCTS = {"linear", "bilinear", "addmm", "mm", "bmm", "baddbmm", "matmul", "__matmul__",
@@ -114,16 +112,3 @@ def _detached(value: Any) -> Any:
 
 def _last(shape: Any) -> list[int]:
     return list(range(-len(shape), 0))
-
-
-@contextlib.contextmanager
-def parameters_frozen(model: nn.Module) -> Iterator[None]:
-    """Inside, no parameter requires a gradient."""
-    trained = [each for each in model.parameters() if each.requires_grad]
-    for each in trained:
-        each.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for each in trained:
-            each.requires_grad_(True)

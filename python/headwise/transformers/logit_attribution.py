@@ -12,10 +12,11 @@ from transformers import PreTrainedModel
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import LayerUse, layer_kind, layer_uses
-from headwise.transformers.direct_path import DirectPath, parameters_frozen
+from headwise.transformers.direct_path import DirectPath
 from headwise.transformers.head_table import head_numbers, head_rows, head_table
 from headwise.transformers.inner_model import model_of_transformers
-from headwise.transformers.own_pass import Batch, KeepingEdit, own_passes
+from headwise.transformers.own_pass import (Batch, KeepingEdit, own_passes,
+                                            parameters_frozen)
 from headwise.transformers.watched import Attended, Place
 
 Numbers = Union[int, Sequence[int], torch.Tensor]

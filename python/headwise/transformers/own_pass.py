@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Any, Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import torch
+from torch import nn
 from transformers import PreTrainedModel
 
 from headwise.transformers.attention_call import AttentionCall
@@ -73,6 +74,19 @@ def own_passes(model: PreTrainedModel, edits: Mapping[LayerUse, Edit]) -> Iterat
         finally:
             for use, edit in edits.items():
                 remove_edit(use, edit)
+
+
+@contextlib.contextmanager
+def parameters_frozen(model: nn.Module) -> Iterator[None]:
+    """Inside, no parameter requires a gradient."""
+    trained = [each for each in model.parameters() if each.requires_grad]
+    for each in trained:
+        each.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for each in trained:
+            each.requires_grad_(True)
 
 
 def target_of(model: PreTrainedModel, batch: Batch, target: Target) -> torch.Tensor:
