@@ -18,7 +18,8 @@ class HeadGates:
             model(**inputs)
 
     The output of head h for example b is multiplied by gates[layer][b, h]; a
-    gate of 1 changes no bit, and a gate of (1, Hq) is that of every example.
+    gate of 1 changes no bit, and a gate of (1, Hq) is that of every example. Layers
+    that share a module (ALBERT) share its gates.
     Raises NotImplementedError for a model whose layout is not known.
     """
 

@@ -54,7 +54,8 @@ class HeadImportance:
     def least(self, count: int) -> dict[int, list[int]]:
         """The `count` heads that matter least, for `prune_heads`.
 
-        Whole groups, by the sum of their scores, and never all heads of a layer.
+        Whole groups, by the sum of their scores, and never all heads of a layer; heads
+        one by one in a layer with one group.
         Raises ValueError if that cannot be `count` heads.
         """
         plan: dict[int, list[int]] = {}
@@ -72,7 +73,7 @@ class HeadImportance:
     def _groups(self) -> list[tuple[int, list[int]]]:
         groups = []
         for layer, (scores, heads) in enumerate(zip(self.scores, self.heads)):
-            size = self.groups[layer]
+            size = self.groups[layer] if self.groups[layer] < len(heads) else 1
             for first in range(0, len(heads), size):
                 groups.append((sum(scores[first:first + size]), layer,
                                heads[first:first + size]))
@@ -83,7 +84,8 @@ def head_importance(model: nn.Module, batches: Iterable[Batch], loss: Loss,
                     method: str = "gradient") -> HeadImportance:
     """The importance of every head of `model`.
 
-    model    a model whose heads `prune_heads` can remove
+    model    a model whose layers have known layouts; where layers share a module
+             (ALBERT), they share its heads and their scores
     batches  the keyword arguments of `model`, batch by batch; the first axis of
              every tensor is the example
     loss     loss(output, batch) gives one loss per example, (B); of one example

@@ -28,9 +28,9 @@ class HeadLayout:
                  `widths` are changed by pruning in modules that have them
     key_counts   attributes with the number of key heads
     widths       attributes with the number of query heads times Dv
-    per_head     by path, parameters and lists of modules with an entry per query
-                 head ("q") or key head ("k") along their first axis; modules that
-                 lack them are allowed
+    per_head     by path, what has an entry per query head ("q") or key head ("k"), in
+                 modules that have it: a parameter (its first axis), an embedding (its
+                 features) or a list of modules
     own_config   the forward pass reads the numbers of heads from module.config
     keeps_heads  why heads cannot be removed; None if they can
 
@@ -66,35 +66,104 @@ class HeadLayout:
 # A class whose modules differ has a function that chooses by the module.
 Row = Union[HeadLayout, Callable[[nn.Module], HeadLayout]]
 
-_BERT = HeadLayout({"query": "q", "key": "k", "value": "v"}, "../output.dense",
-                   head_size="attention_head_size", widths=("all_head_size",))
 _PROJECTIONS = {"q_proj": "q", "k_proj": "k", "v_proj": "v"}
 _LLAMA = HeadLayout(_PROJECTIONS, "o_proj")
 _BART = HeadLayout(_PROJECTIONS, "out_proj")
+_BERT = HeadLayout({"query": "q", "key": "k", "value": "v"}, "../output.dense",
+                   head_size="attention_head_size", widths=("all_head_size",))
+_T5 = HeadLayout({"q": "q", "k": "k", "v": "v"}, "o", head_size="key_value_proj_dim",
+                 counts=("n_heads",), widths=("inner_dim",),
+                 per_head={"relative_attention_bias": "q"})
+_SHARED_BIAS = dataclasses.replace(
+    _T5, keeps_heads="the position bias has a column for every head and is shared by "
+                     "all layers")
+_NORMED = dataclasses.replace(
+    _LLAMA, keeps_heads="a norm runs over the features of all heads")
+_SINKS = dataclasses.replace(_LLAMA, per_head={"sinks": "q"})
+_PHI3 = HeadLayout({"qkv_proj": "qkv"}, "o_proj", own_config=True)
+_GPT2 = HeadLayout({"c_attn": "qkv"}, "c_proj", widths=("split_size", "embed_dim"))
+_GPT2_CROSS = dataclasses.replace(_GPT2, inputs={"q_attn": "q", "c_attn": "kv"})
+_LATENT = HeadLayout(
+    {"q_b_proj": "q", "kv_b_proj": "kv"}, "o_proj", head_size="qk_head_dim",
+    key_size="qk_nope_head_dim", value_size="v_head_dim", interleaved=True,
+    compressed=("q_b_proj", "kv_b_proj"))
+_LATENT_KEYS = dataclasses.replace(
+    _LATENT, inputs={"q_proj": "q", "kv_b_proj": "kv"}, compressed=("kv_b_proj",))
+
+
+def _gpt2(module: nn.Module) -> HeadLayout:
+    return _GPT2_CROSS if module.is_cross_attention else _GPT2
+
+
+def _gpt_bigcode(module: nn.Module) -> HeadLayout:
+    return dataclasses.replace(_GPT2, interleaved=not module.multi_query)
+
+
+def _deepseek(module: nn.Module) -> HeadLayout:
+    """Keys have features of their own, after which come rotary ones of all heads."""
+    return _LATENT_KEYS if module.q_lora_rank is None else _LATENT
+
+
+def _same(layout: Row, names: str) -> dict[str, Row]:
+    return {f"{name}Attention": layout for name in names.split()}
+
 
 LAYOUTS: dict[str, Row] = {
-    "BertSelfAttention": _BERT,
-    "RobertaSelfAttention": _BERT,
+    **_same(_LLAMA, """
+        Llama Mistral Mixtral Qwen2 Qwen2Moe Qwen3 Qwen3Moe Gemma Gemma2 Gemma3 Cohere2
+        Starcoder2 Granite GraniteMoe SmolLM3 Olmo Nemotron Helium Glm Glm4 Glm4Moe Arcee
+        Ministral Ministral3 Exaone4 Ernie4_5 Ernie4_5_Moe SeedOss HunYuanDenseV1
+        HunYuanMoEV1 Dots1 Apertus Llama4Text Cwm VaultGemma Jais2 NanoChat Phimoe Jamba
+        Bamba GraniteMoeHybrid GraniteMoeShared FalconH1 NemotronH Zamba Zamba2
+        EuroBert Gte NomicBert JinaEmbeddingsV3 T5GemmaSelf T5GemmaCross
+        ViT DeiT Beit Dinov2 Dinov2WithRegisters DINOv3ViT IJepa ViTMAE ViTMSN Vivit AST"""),
+    **_same(_BART, """
+        Bart MBart Marian Pegasus PegasusX M2M100 NllbMoe Blenderbot BlenderbotSmall PLBart
+        BioGpt OPT GPTJ Whisper Speech2Text Musicgen SeamlessM4T Wav2Vec2 Hubert UniSpeech
+        UniSpeechSat SEW Data2VecAudio CLIP CLIPSeg AltCLIP MetaClip2 ChineseCLIPVision
+        GitVision Siglip Siglip2 Idefics2Vision Idefics3Vision Owlv2 OwlViT Lfm2 Lfm2Moe"""),
+    **_same(_BERT, """
+        BertSelf BertCross BertGenerationSelf BertGenerationCross RobertaSelf RobertaCross
+        XLMRobertaSelf XLMRobertaCross XLMRobertaXLSelf XLMRobertaXLCross CamembertSelf
+        CamembertCross Data2VecTextSelf Data2VecTextCross ElectraSelf ElectraCross
+        ErnieSelf ErnieCross EsmSelf RobertaPreLayerNormSelf RobertaPreLayerNormCross
+        RoCBertSelf RoCBertCross XmodSelf XmodCross LayoutLMv3Self
+        MobileBertSelf YolosSelf DPTSelf VideoMAESelf"""),
+    **_same(_T5, "UMT5"),
+    **_same(_SHARED_BIAS, "T5 MT5 LongT5 SwitchTransformers Pop2Piano Udop"),
+    **_same(_NORMED, "Olmo2 Olmo3 Olmoe FlexOlmo MiniMaxM2"),
+    **_same(_SINKS, "GptOss GraniteSWA GraniteMoeSWA"),
+    **_same(_PHI3, "Phi3 Phi4Multimodal"),
+    **_same(_deepseek, "DeepseekV2 DeepseekV3 Glm4MoeLite Mistral4 MiniCPM3 Youtu"),
+    **_same(_gpt2, "GPT2 DecisionTransformerGPT2"),
+    "GPTBigCodeAttention": _gpt_bigcode,
     "DistilBertSelfAttention": HeadLayout(
         {"q_lin": "q", "k_lin": "k", "v_lin": "v"}, "out_lin",
         head_size="attention_head_size", counts=("n_heads",)),
-    "GPT2Attention": HeadLayout({"c_attn": "qkv"}, "c_proj", widths=("split_size",)),
+    "AlbertAttention": dataclasses.replace(_BERT, output="dense"),
+    "ModernBertAttention": HeadLayout({"Wqkv": "qkv"}, "Wo"),
+    "ModernBertDecoderAttention": HeadLayout(_PROJECTIONS, "Wo"),
     "GPTNeoXAttention": HeadLayout({"query_key_value": "qkv"}, "dense",
                                    head_size="head_size", interleaved=True),
-    "LlamaAttention": _LLAMA,
-    "MistralAttention": _LLAMA,
-    "Qwen2Attention": _LLAMA,
-    "Qwen3Attention": _LLAMA,
-    "Phi3Attention": HeadLayout({"qkv_proj": "qkv"}, "o_proj", own_config=True),
-    "ViTAttention": _LLAMA,
-    "BartAttention": _BART,
+    "PersimmonAttention": HeadLayout({"query_key_value": "qkv"}, "dense",
+                                     interleaved=True),
+    "PhiAttention": HeadLayout(_PROJECTIONS, "dense"),
+    "CohereAttention": dataclasses.replace(
+        _LLAMA, per_head={"q_norm.weight": "q", "k_norm.weight": "k"}),
+    "StableLmAttention": dataclasses.replace(
+        _LLAMA, per_head={"q_layernorm.norms": "q", "k_layernorm.norms": "k"}),
+    "DbrxAttention": HeadLayout({"Wqkv": "qkv"}, "out_proj"),
 }
 
+_GATED = "a gate multiplies the outputs of its heads before the output projection"
+_NORMED_OUTPUT = "a norm runs over the outputs of all its heads"
+
 REFUSED = {
-    "T5Attention": "the position bias has a column for every head and is shared "
-                   "by all layers",
-    "Olmo2Attention": "a norm runs over the features of all heads",
     "BloomAttention": "the forward pass has a fixed number of heads",
+    **{f"{name}Attention": _GATED for name in
+       "Qwen3Next Qwen3_5 Qwen3_5Moe Afmoe Laguna Step3p7".split()},
+    **{f"{name}Attention": _NORMED_OUTPUT for name in "BitNet KosmosText".split()},
+    "DiffLlamaAttention": "each of its outputs is the difference of two heads",
 }
 
 

@@ -9,6 +9,7 @@ What stays keeps its bits. Heads have the numbers from before any pruning.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Mapping
 
@@ -40,7 +41,8 @@ def prune_heads(model: PreTrainedModel,
 
     `heads` gives, for the number or the name of a layer (`attention_layers`),
     the heads that go. A layer keeps at least one head. Where several query heads
-    read the same keys, whole groups go.
+    read the same keys, whole groups go, or equally many heads of every group that
+    stays.
 
     A query's attention weights sum to 1, so a head adds w_o b_v to every output,
     whatever it attends to. `constant` says what becomes of that: "into_bias"
@@ -83,6 +85,10 @@ def _checked(model: PreTrainedModel,
 def _removal(model: PreTrainedModel, number: int, name: str, heads: list[int],
              gone: list[int]) -> _Removal:
     found = HeadFeatures(model, name)
+    if found.layout.keeps_heads:
+        raise NotImplementedError(
+            f"heads of {type(found.module).__name__} cannot be removed: "
+            f"{found.layout.keeps_heads}; gates and head_importance serve it")
     total = found.query_heads + len(gone)
     present = [head for head in range(total) if head not in gone]
     for head in heads:
@@ -97,31 +103,40 @@ def _removal(model: PreTrainedModel, number: int, name: str, heads: list[int],
         raise ValueError(f"layer {number} would have no heads left; a layer keeps "
                          "at least one")
     positions = [present.index(head) for head in heads]
-    size = found.group_size
-    for position in positions:
-        first = position - position % size
-        group = range(first, first + size)
-        if not set(group) <= set(positions):
-            raise ValueError(
-                f"head {present[position]} of layer {number} reads the same keys as "
-                f"heads {[present[each] for each in group]}: remove all of them or none")
     staying = [each for each in range(found.query_heads) if each not in positions]
+    _check_groups(found, number, positions, staying, present)
     return _Removal(number, found, heads, positions, staying)
+
+
+def _check_groups(found: HeadFeatures, number: int, positions: list[int],
+                  staying: list[int], present: list[int]) -> None:
+    """Attention reads a head of keys with equally many query heads each."""
+    size = found.group_size
+    left = collections.Counter(position // size for position in staying)
+    if len(set(left.values())) == 1:
+        return
+    position = next(each for each in positions if left[each // size])
+    first = position - position % size
+    raise ValueError(
+        f"head {present[position]} of layer {number} reads the same keys as heads "
+        f"{present[first:first + size]}: remove all of them or none, or equally many of "
+        "every group that stays")
 
 
 def _remove(removal: _Removal, into_bias: bool) -> None:
     found = removal.features
-    size = found.group_size
     if into_bias:
         _add_constant(found, removal.positions)
-    key_heads = sorted({position // size for position in removal.staying})
-    kept = {path: torch.cat([
-        found.of_input(path, letter, removal.staying if letter == "q" else key_heads)
-        for letter in letters]).sort().values
-        for path, letters in found.layout.inputs.items()}
+    key_heads = sorted({position // found.group_size for position in removal.staying})
+    stay = {"q": removal.staying, "k": key_heads, "v": key_heads}
+    kept = {path: torch.cat([found.of_input(path, letter, stay[letter])
+                             for letter in letters]).sort().values
+            for path, letters in found.layout.inputs.items()}
     for path, index in kept.items():
         _keep(found.inputs[path], "out", index)
     _keep(found.output, "in", found.of_output(removal.staying))
+    for path, letter in found.layout.per_head.items():
+        _keep_entries(found.module, path, stay[letter])
     _set_counts(found, len(removal.staying), len(key_heads))
 
 
@@ -153,6 +168,23 @@ def _keep(projection: nn.Module, side: str, index: torch.Tensor) -> None:
         projection.nf = features(projection, "out")
 
 
+def _keep_entries(module: nn.Module, path: str, heads: list[int]) -> None:
+    """See HeadLayout.per_head."""
+    owner, _, name = path.rpartition(".")
+    try:
+        owner = module.get_submodule(owner)
+    except AttributeError:
+        return
+    entries = getattr(owner, name, None)
+    if isinstance(entries, nn.ModuleList):
+        setattr(owner, name, nn.ModuleList(entries[head] for head in heads))
+    elif isinstance(entries, nn.Embedding):
+        _set(entries, "weight", entries.weight[:, heads])
+        entries.embedding_dim = len(heads)
+    elif entries is not None:
+        _set(owner, name, entries[heads])
+
+
 def _set(projection: nn.Module, name: str, values: torch.Tensor) -> None:
     wants_gradient = getattr(projection, name).requires_grad
     setattr(projection, name,
@@ -162,7 +194,8 @@ def _set(projection: nn.Module, name: str, values: torch.Tensor) -> None:
 def _set_counts(found: HeadFeatures, query_heads: int, key_heads: int) -> None:
     module, layout = found.module, found.layout
     for attributes, value in ((layout.counts, query_heads), (layout.key_counts, key_heads),
-                              (layout.widths, query_heads * found.value_size)):
+                              (layout.widths, query_heads * found.value_size),
+                              (("num_key_value_groups",), query_heads // key_heads)):
         for attribute in attributes:
             if hasattr(module, attribute):
                 setattr(module, attribute, value)

@@ -125,6 +125,48 @@ def _siglip():
         num_attention_heads=4, image_size=16, patch_size=4))
 
 
+_HEADED = dict(head_dim=8, **_GROUPED)
+_EXPERTS = dict(num_experts=2, num_local_experts=2, n_routed_experts=2, moe_num_experts=2,
+                num_experts_per_tok=2, moe_k=2, moe_intermediate_size=16,
+                shared_expert_intermediate_size=16, **_HEADED)
+_LATENT = dict(q_lora_rank=12, kv_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=6,
+               v_head_dim=8, n_group=1, topk_group=1, first_k_dense_replace=1,
+               **{**_EXPERTS, "num_key_value_heads": 4, "head_dim": 4})
+_IMAGE = dict(image_size=16, patch_size=4, **_SIZES)
+_T5 = dict(d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, vocab_size=WORDS,
+           num_sparse_encoder_layers=0, num_sparse_decoder_layers=0,
+           decoder_start_token_id=1, **_ENDS)
+_SPEECH = dict(conv_dim=(8, 8), conv_stride=(4, 2), conv_kernel=(4, 2),
+               num_feat_extract_layers=2, num_conv_pos_embeddings=4,
+               num_conv_pos_embedding_groups=2, **_SIZES, **_ENDS)
+_CROSS = dict(is_decoder=True, add_cross_attention=True)
+_OF_GPT2 = dict(n_embd=32, n_layer=2, n_head=4, vocab_size=WORDS, n_positions=128, **_ENDS)
+
+
+def _of(name, head, sizes, config=None, **more):
+    """Makes a model of the class `name` + `head`."""
+    def make():
+        of_config = getattr(tf, (config or name) + "Config")
+        return getattr(tf, name + head)(of_config(**{**sizes, **more}))
+    return make
+
+
+def _each(names, head, sizes):
+    return {name.lower(): _of(name, head, sizes) for name in names.split()}
+
+
+def _clip():
+    return tf.CLIPModel(tf.CLIPConfig(
+        text_config={**_SIZES, **_ENDS, "eos_token_id": 2}, vision_config=_IMAGE,
+        projection_dim=16))
+
+
+def _t5gemma():
+    stack = tf.T5GemmaModuleConfig(query_pre_attn_scalar=8, **_HEADED).to_dict()
+    return tf.T5GemmaForConditionalGeneration(tf.T5GemmaConfig(
+        encoder=stack, decoder=stack, vocab_size=WORDS))
+
+
 MODELS = {
     "bert": _bert, "roberta": _roberta, "distilbert": _distilbert, "gpt2": _gpt2,
     "gpt_neox": _gpt_neox, "llama": _llama, "mistral": _mistral, "qwen2": _qwen2,
@@ -133,6 +175,41 @@ MODELS = {
     "opt": _opt, "gpt_bigcode": _gpt_bigcode, "stablelm": _stablelm,
     "nemotron": _nemotron, "persimmon": _persimmon, "siglip": _siglip,
 }
+
+_DECODERS = """Gemma Starcoder2 Granite SmolLM3 Olmo Olmo2 Helium Glm Glm4 Arcee Ministral
+    Ministral3 Exaone4 Ernie4_5 SeedOss HunYuanDenseV1 Apertus Cohere2 Phi"""
+_ENCODERS = """Electra Camembert XLMRoberta XLMRobertaXL Data2VecText Ernie Esm
+    RobertaPreLayerNorm Albert ModernBert EuroBert NomicBert"""
+_OF_IMAGES = "DeiT Beit Dinov2 ViTMSN"
+_OF_SPEECH = "Wav2Vec2 Hubert"
+_TRANSLATORS = "MBart Pegasus M2M100 Blenderbot BlenderbotSmall"
+_OF_T5 = "MT5 UMT5 SwitchTransformers"
+
+MODELS.update({
+    **_each(_DECODERS, "ForCausalLM", _HEADED),
+    **_each("Mixtral Qwen2Moe Qwen3Moe GraniteMoe Olmoe Phimoe", "ForCausalLM", _EXPERTS),
+    **_each("DeepseekV2 DeepseekV3", "ForCausalLM", _LATENT),
+    **_each(_ENCODERS, "ForMaskedLM", {**_SIZES, **_ENDS}),
+    **_each(_OF_IMAGES, "Model", _IMAGE),
+    **_each(_OF_SPEECH, "Model", _SPEECH),
+    **_each(_TRANSLATORS, "ForConditionalGeneration", dict(
+        max_position_embeddings=128, forced_eos_token_id=None, **_ENCODER_DECODER)),
+    **_each(_OF_T5, "ForConditionalGeneration", _T5),
+    "gemma3": _of("Gemma3", "ForCausalLM", _HEADED, "Gemma3Text", sliding_window=6),
+    "cohere": _of("Cohere", "ForCausalLM", _GROUPED, use_qk_norm=True),
+    "stablelm_normed": _of("StableLm", "ForCausalLM", _GROUPED, qk_layernorm=True),
+    "gptj": _of("GPTJ", "ForCausalLM", _OF_GPT2, rotary_dim=4),
+    "gpt_bigcode_heads": _of("GPTBigCode", "ForCausalLM", _OF_GPT2, multi_query=False),
+    "deepseekv3_plain": _of("DeepseekV3", "ForCausalLM", _LATENT, q_lora_rank=None),
+    "modernbertdecoder": _of("ModernBertDecoder", "ForCausalLM", {**_SIZES, **_ENDS}),
+    "biogpt": _of("BioGpt", "ForCausalLM", {**_SIZES, **_ENDS}),
+    "bert_decoder": _of("Bert", "LMHeadModel", _SIZES, **_CROSS),
+    "gpt2_decoder": _of("GPT2", "LMHeadModel", _OF_GPT2, **_CROSS),
+    "clip": _clip, "t5gemma": _t5gemma,
+})
+_WITH_DECODER = {"t5", "bart", "t5gemma", *_TRANSLATORS.lower().split(),
+                 *_OF_T5.lower().split()}
+_WITH_IMAGES = {"vit", "siglip", *_OF_IMAGES.lower().split()}
 
 
 def small_model(name: str) -> torch.nn.Module:
@@ -163,12 +240,20 @@ def words(batch: int, length: int) -> torch.Tensor:
 
 def inputs_of(name: str, batch: int = 2, length: int = 11) -> dict[str, torch.Tensor]:
     """Arguments of the model, without padding."""
-    if name in ("vit", "siglip"):
+    if name in _WITH_IMAGES:
         return {"pixel_values": _random(batch, 3, 16, 16)}
     if name == "whisper":
         return {"input_features": _random(batch, 8, 32),
                 "decoder_input_ids": words(batch, length)}
-    if name in ("t5", "bart"):
+    if name in _OF_SPEECH.lower().split():
+        return {"input_values": _random(batch, 96)}
+    if name == "clip":
+        return {"input_ids": words(batch, length),
+                "pixel_values": _random(batch, 3, 16, 16)}
+    if name in ("bert_decoder", "gpt2_decoder"):
+        return {"input_ids": words(batch, length),
+                "encoder_hidden_states": _random(batch, 7, 32)}
+    if name in _WITH_DECODER:
         return {"input_ids": words(batch, length),
                 "decoder_input_ids": words(batch, length - 2)}
     return {"input_ids": words(batch, length)}
