@@ -49,6 +49,7 @@ _PLACES = {
     "alibi_slopes": "_core",
     "attention": "_core",
     "attention_backward": "_core",
+    "attribution": "transformers",
     "available_targets": "_core",
     "bf16_projections": "_core",
     "causal": "_core",
@@ -61,6 +62,7 @@ _PLACES = {
     "key_lengths": "_core",
     "key_padding": "_core",
     "key_starts": "_core",
+    "logit_attribution": "transformers",
     "native_bf16": "_core",
     "observe": "transformers",
     "promises_same_bits": "_core",
@@ -71,7 +73,8 @@ _PLACES = {
 }
 
 # What `from headwise import *` must not load: it needs torch.
-_WITH_TORCH = {"torch", "transformers", "intervene", "observe"}
+_WITH_TORCH = {"torch", "transformers", "attribution", "intervene", "logit_attribution",
+               "observe"}
 
 __all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 

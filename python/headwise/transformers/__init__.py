@@ -3,6 +3,8 @@
     register            attn_implementation="headwise" for any model
     observe             what every head does, from the pass that computes the output
     intervene           heads scaled, replaced, patched, cut off while the model runs
+    attribution         which tokens and heads matter: norms, gradients, rollout and more
+    logit_attribution   what every head adds to a logit
     head_means          the mean output of every head, for `mean`
     attention_layers    the attention layers of a model and their numbers
     head_importance     how much each head matters
@@ -11,16 +13,20 @@
 """
 
 from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.attributed import HeadAttribution, TokenAttribution
+from headwise.transformers.attribution import attribution
 from headwise.transformers.head_means import HeadMeans, head_means
 from headwise.transformers.importance import HeadImportance, head_importance
 from headwise.transformers.intervention import Heads, HeadSelection, Intervention, intervene
+from headwise.transformers.logit_attribution import LogitAttribution, logit_attribution
 from headwise.transformers.observation import HeadStatistics, Observation, observe
 from headwise.transformers.observed_call import ObservedCall
 from headwise.transformers.pruned_files import from_pretrained
 from headwise.transformers.pruning import prune_heads
 from headwise.transformers.registration import register
 
-__all__ = ["HeadImportance", "HeadMeans", "HeadSelection", "HeadStatistics", "Heads",
-           "Intervention", "Observation", "ObservedCall", "attention_layers",
-           "from_pretrained", "head_importance", "head_means", "intervene", "observe",
+__all__ = ["HeadAttribution", "HeadImportance", "HeadMeans", "HeadSelection", "HeadStatistics",
+           "Heads", "Intervention", "LogitAttribution", "Observation", "ObservedCall",
+           "TokenAttribution", "attention_layers", "attribution", "from_pretrained",
+           "head_importance", "head_means", "intervene", "logit_attribution", "observe",
            "prune_heads", "register"]

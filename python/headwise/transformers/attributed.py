@@ -20,6 +20,7 @@ _CAPTIONS = {
     "integrated-by-layer": "Gradients integrated while the gates of a layer go from 0 to 1",
 }
 
+_ROWS_SHOWN = 10
 ByLayer = dict[int, torch.Tensor]
 
 
@@ -101,13 +102,14 @@ class TokenAttribution:
         return pandas.DataFrame(rows, columns=["example", "output", "token", self.method])
 
     def __repr__(self) -> str:
-        """The largest shares of every output token of the first example."""
-        most = min(5, self.shares.shape[2])
-        lines = [f"Attention {self.method} of {len(self.positions)} output tokens; the "
-                 "input tokens with the largest shares in the first example"]
-        for position, row in zip(self.positions, self.shares[:1].flatten(0, 1), strict=False):
-            values, tokens = row.topk(most)
-            lines.append(f"token {position:4}" + "".join(
-                f"{token:8}: {value:.3f}"
+        """The largest shares of the first output tokens, in the first example."""
+        shown = self.positions[:_ROWS_SHOWN]
+        lines = [f"Attention {self.method}, {tuple(self.shares.shape)}: largest shares of "
+                 "the first example"]
+        for position, row in zip(shown, self.shares[0]):
+            values, tokens = row.topk(min(5, len(row)))
+            lines.append(f"output token {position}: " + ", ".join(
+                f"{value:.3f} of token {token}"
                 for token, value in zip(tokens.tolist(), values.tolist())))
-        return "\n".join(lines)
+        left = len(self.positions) - len(shown)
+        return "\n".join(lines + [f"and {left} more output tokens"] * (left > 0))

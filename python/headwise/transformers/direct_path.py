@@ -52,7 +52,7 @@ class DirectPath(TorchFunctionMode):
             return self._layer_norm(*args, **kwargs)
         if name == "rms_norm":
             return self._rms_norm(*args, **kwargs)
-        if name == "rsqrt" or (name == "pow" and args[1] == -0.5):
+        if name in ("rsqrt", "sqrt") or (name == "pow" and _is_rsqrt(*args[1:])):
             return self._frozen(lambda: func(args[0].detach(), *args[1:], **kwargs))
         if name == "tanh":
             return args[0]  # the softcap of the logits
@@ -102,6 +102,10 @@ def _on_path(values: Any) -> bool:
     return any(_on_path(each) if isinstance(each, (list, tuple))
                else isinstance(each, torch.Tensor) and each.requires_grad
                for each in values)
+
+
+def _is_rsqrt(exponent: Any = None) -> bool:
+    return isinstance(exponent, float) and exponent == -0.5
 
 
 def _detached(value: Any) -> Any:

@@ -53,8 +53,8 @@ class LogitAttribution:
         means = {layer: each.mean(0).tolist() for layer, each in self.heads.items()}
         count = "" if len(self.logit) == 1 else f", means of {len(self.logit)} examples"
         logit, rest = self.logit.mean().item(), self.rest.mean().item()
-        caption = (f"Direct logit attribution{count}: logit {logit:.4g}, of it "
-                   f"{logit - rest:.4g} from the heads")
+        caption = (f"Direct logit attribution{count}: logit {logit:.4g}, "
+                   f"{logit - rest:.4g} of it from the heads")
         return head_table(caption, means, self.numbers)
 
 
