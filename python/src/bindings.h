@@ -18,6 +18,7 @@ void bind_explain(nb::module_& module);             // explain.cc
 void bind_attention_plan(nb::module_& module);      // attention_plan.cc
 void bind_sentence_encoder(nb::module_& module);    // sentence_encoder.cc
 void bind_attention_backward(nb::module_& module);  // attention_backward.cc
+void bind_attention_flow(nb::module_& module);      // attention_flow.cc
 void bind_kv_cache(nb::module_& module);            // kv_cache_object.cc
 void bind_decode_plan(nb::module_& module);         // decode_plan.cc
 void bind_layer_backward(nb::module_& module);      // layer_backward.cc

@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   bind_attention_plan(module);
   bind_sentence_encoder(module);
   bind_attention_backward(module);
+  bind_attention_flow(module);
   bind_kv_cache(module);
   bind_decode_plan(module);
   bind_layer_backward(module);

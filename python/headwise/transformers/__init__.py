@@ -14,6 +14,8 @@
     find_heads          heads ranked by how well they match a pattern
     compare             the heads of two models on the same texts
     composition         how much later heads read what earlier heads write
+    attribution         which tokens and heads matter: norms, gradients, rollout and more
+    logit_attribution   what every head adds to a logit
 """
 
 from headwise._extras import require
@@ -22,6 +24,8 @@ require(__name__, "torch", "transformers")
 
 from headwise.transformers.ablation import ablate
 from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.attributed import HeadAttribution, TokenAttribution
+from headwise.transformers.attribution import attribution
 from headwise.transformers.circuit import Circuit
 from headwise.transformers.comparison import compare
 from headwise.transformers.composition import composition, HeadComposition
@@ -32,6 +36,7 @@ from headwise.transformers.head_patterns import find_heads
 from headwise.transformers.head_scores import HeadScore, HeadScores
 from headwise.transformers.importance import head_importance, HeadImportance
 from headwise.transformers.intervention import Heads, HeadSelection, intervene, Intervention
+from headwise.transformers.logit_attribution import logit_attribution, LogitAttribution
 from headwise.transformers.observation import HeadStatistics, Observation, observe
 from headwise.transformers.observed_call import ObservedCall
 from headwise.transformers.patching import patch
@@ -41,10 +46,11 @@ from headwise.transformers.pruning import prune_heads
 from headwise.transformers.random_texts import repeated_random_tokens
 from headwise.transformers.registration import register
 
-__all__ = ["Circuit", "Effect", "HeadComparison", "HeadComposition", "HeadEffect",
-           "HeadEffects", "HeadImportance", "HeadMeans", "HeadPair", "HeadScore", "HeadScores",
-           "HeadSelection", "HeadStatistics", "Heads", "Intervention", "Observation",
-           "ObservedCall", "ablate", "attention_layers", "compare", "composition",
-           "find_heads", "from_pretrained", "head_importance", "head_means", "intervene",
-           "observe", "patch", "path_patch", "prune_heads", "register",
+__all__ = ["Circuit", "Effect", "HeadAttribution", "HeadComparison", "HeadComposition",
+           "HeadEffect", "HeadEffects", "HeadImportance", "HeadMeans", "HeadPair", "HeadScore",
+           "HeadScores", "HeadSelection", "HeadStatistics", "Heads", "Intervention",
+           "LogitAttribution", "Observation", "ObservedCall", "TokenAttribution", "ablate",
+           "attention_layers", "attribution", "compare", "composition", "find_heads",
+           "from_pretrained", "head_importance", "head_means", "intervene",
+           "logit_attribution", "observe", "patch", "path_patch", "prune_heads", "register",
            "repeated_random_tokens"]
