@@ -75,10 +75,9 @@ def per_example(values: Any, batch: Batch) -> torch.Tensor:
     if values.shape != (examples,):
         raise ValueError(f"measure gave the shape {tuple(values.shape)}, expected one "
                          f"number per example, ({examples},)")
-    for example, value in enumerate(values.tolist()):
-        if not abs(value) < float("inf"):
-            raise ValueError(f"measure gave {value} for example {example} of a batch, "
-                             "expected a finite number")
+    for example in (~values.isfinite()).nonzero().flatten().tolist():
+        raise ValueError(f"measure gave {values[example].item()} for example {example} of "
+                         "a batch, expected a finite number")
     return values.double().cpu()
 
 
@@ -126,5 +125,5 @@ def _check_aligned(clean: Batch, corrupted: Batch) -> None:
 
 
 _ALIGN = ("Position n of clean gets what position n of corrupted has, so an example needs "
-          "the same tokens in length and padding in both: reword the shorter text, or "
-          "repeat tokens of its difference until the lengths are equal")
+          "as many tokens in both, and the same padding: reword one of the two texts, and "
+          "tokenize both with the same padding side and length")

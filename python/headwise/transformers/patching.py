@@ -54,8 +54,8 @@ def patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
     parameters nor their gradients change.
 
     Errors: ValueError for examples that are not aligned and for a measure of another
-    shape, that is not finite or, with approximate=True, has no gradient; otherwise as
-    `ablate`.
+    shape or that is not finite; with approximate=True also for a measure without a
+    gradient and for heads of several layers together; otherwise as `ablate`.
 
     Vig et al. 2020, arXiv:2004.12265; Wang et al. 2022, arXiv:2211.00593; by gradients
     Nanda 2023, Syed et al. 2023, arXiv:2310.10348.
@@ -70,6 +70,8 @@ def patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
             known = ModelHeads(there.z, pruned_heads(passes.inner.config))
             sets = sets or known.sets(heads)
             places = [known.places(each) for each in sets]
+            if approximate:
+                _check_one_layer(places)
             lengths = [_length(there, each) if positions or approximate else 0
                        for each in places]
             passes.count.expect(len(pairs) * (2 if approximate else
@@ -123,12 +125,20 @@ def _first_order(passes: Passes, batch: Batch, there: Run, sets: list[_Places]
     slopes = {use: ((there.z[use] - z.detach()).double() * gradient).sum(-1)
               for (use, z), gradient in zip(run.z.items(), gradients)}  # (B, Hq, L)
     effects = []
-    for heads, length in sets:
-        layers = [slopes[use][:, places].sum(1) for use, places in heads.items()]
-        whole = torch.stack([each.sum(1) for each in layers]).sum(0)
-        effects.append(torch.cat(
-            [whole[:, None], *([torch.stack(layers).sum(0)] if length else [])], 1))
+    for heads, _ in sets:
+        ((use, places),) = heads.items()
+        by_position = slopes[use][:, places].sum(1)
+        effects.append(torch.cat([by_position.sum(1, keepdim=True), by_position], 1))
     return run.measured.detach(), effects
+
+
+def _check_one_layer(sets: list[dict[LayerUse, list[int]]]) -> None:
+    for heads in sets:
+        if len(heads) > 1:  # the gradient of one layer goes through the next, which is held
+            raise ValueError("heads has heads of layers "
+                             f"{' and '.join(str(use.number) for use in heads)} together, "
+                             "which approximate=True cannot patch: expected heads of one "
+                             "layer")
 
 
 @contextlib.contextmanager
