@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from headwise.transformers.observed_layer import ObservedLayer
 from headwise.transformers.observed_page import (
     Document,
     Run,
@@ -15,7 +16,7 @@ from headwise.transformers.observed_page import (
 )
 
 # A notebook keeps the page in its file.
-_MOST_BYTES = 3_000_000
+_MOST_BYTES = 4_000_000
 
 
 def notebook_page(run: Run, title: str) -> str:
@@ -68,12 +69,15 @@ def _left_out(shown: list[Document], documents: list[Document]) -> str:
             "<code>view(\"page.html\")</code> writes all.</p>")
 
 
-def _kind(group: list) -> str:
-    numbers = [layer.number for layer in group]
-    kind = "cross-attention" if group[0].largest.cross else "self-attention"
-    ranges = (f"{numbers[0]} to {numbers[-1]}" if numbers[-1] - numbers[0] == len(numbers) - 1
-              else ", ".join(map(str, numbers)))
-    return f"{kind}, layer{'s' if len(numbers) > 1 else ''} {ranges}"
+def _kind(group: list[ObservedLayer]) -> str:
+    """"decoder, layers 2, 4"."""
+    first, numbers = group[0], [layer.number for layer in group]
+    kind = "cross-attention" if first.largest.cross else next(
+        (each for each in ("decoder", "encoder") if each in first.name), "self-attention")
+    in_a_row = numbers == list(range(numbers[0], numbers[-1] + 1))
+    which = (f"{numbers[0]} to {numbers[-1]}" if in_a_row and len(numbers) > 1
+             else ", ".join(map(str, numbers)))
+    return f"{kind}, layer{'s' if len(numbers) > 1 else ''} {which}"
 
 
 def _quoted(page: str) -> str:

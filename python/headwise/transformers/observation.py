@@ -88,7 +88,7 @@ class SeenHeads(Mapping):
         return sum(len(layer.head_numbers) for layer in self._layers)
 
 
-_CAPTION = "Entropy of the attention weights, in nats"
+_CAPTION = "Mean entropy of the attention weights of each head, in nats"
 
 
 class Observation:
@@ -157,11 +157,11 @@ class Observation:
         """
         if "sequence" in settings:
             sequences = settings.pop("sequence")
-        tokens = PageTokens(self._tokens.ids, tokens, key_tokens, tokenizer)
-        runs = [self._run(layers, tokens)]
+        given = PageTokens(self._tokens.ids, tokens, key_tokens, tokenizer)
+        runs = [self._run(layers, given.or_those_of(self._tokens))]
         if against is not None:
-            runs.append(against._run(layers, tokens))
-            runs = _told_apart(runs, labels)
+            own = given.or_those_of(against._tokens).or_those_of(self._tokens)
+            runs = _told_apart([*runs, against._run(layers, own)], labels)
         chosen = [chosen_sequences(run.layers, run.tokens.queries, sequences) for run in runs]
         documents = [[documents_of(run, group, numbers) for group in page_groups(run.layers)]
                      for run, numbers in zip(runs, chosen)]
@@ -208,23 +208,20 @@ class Observation:
         columns = _head_numbers(heads)
         most = max((each.entropy for each in heads.values() if each.entropy > 0),
                    default=1.0)
-        rows = "".join(f"<tr><th title='{html.escape(name, quote=True)}'>layer {layer}</th>"
+        rows = "".join(f"<tr><th style='text-align: left'>layer {layer} <small style='"
+                       f"font-weight: normal'>{html.escape(name)}</small></th>"
                        + "".join(_cell(heads[layer, head], most) if (layer, head) in heads
                                  else "<td></td>" for head in columns) + "</tr>"
                        for layer, name in self.layers.items())
         numbers = "".join(f"<th>{head}</th>" for head in columns)
-        table = (f"<table><caption>{_CAPTION}</caption><tr><th>head</th>{numbers}</tr>"
-                 f"{rows}</table>")
+        table = (f"<table><caption>{_CAPTION}. Darker: fewer keys.</caption>"
+                 f"<tr><th>head</th>{numbers}</tr>{rows}</table>")
         if any(layer.largest is not None for layer in self._seen()):
             table += notebook_page(self._run(None, self._tokens), _short_name(self._model))
         return table
 
     def _run(self, layers: Sequence[int] | None, tokens: PageTokens) -> Run:
-        """What is not given is that of observe(); the ids are those of this run."""
-        own = self._tokens
-        if tokens.queries is None and tokens.tokenizer is None:
-            tokens = own._replace(keys=tokens.keys or own.keys)
-        return Run(self._kept(layers), tokens._replace(ids=own.ids), self._model)
+        return Run(self._kept(layers), tokens._replace(ids=self._tokens.ids), self._model)
 
     def _kept(self, layers: Sequence[int] | None) -> list[ObservedLayer]:
         kept = {each.number: each for each in self._seen() if each.largest is not None}

@@ -29,6 +29,13 @@ class PageTokens(NamedTuple):
     keys: Labels | None = None
     tokenizer: Any = None
 
+    def or_those_of(self, other: PageTokens) -> PageTokens:
+        """What is not given here is that of `other`."""
+        keys = other.keys if self.keys is None else self.keys
+        if self.queries is None and self.tokenizer is None:
+            return other._replace(keys=keys)
+        return self._replace(keys=keys)
+
 
 class Run(NamedTuple):
     """Kept layers of an observation, and what sets its documents apart."""

@@ -211,19 +211,22 @@ def test_a_notebook_shows_every_sequence_and_every_kind_of_layer():
     notebook = seen_by("bart", **inputs_of("bart"))._repr_html_()
     documents = data_of(page_in(notebook))["documents"]
     assert [each["variant"] for each in documents] == [
-        "self-attention, layers 0 to 1", "self-attention, layers 2, 4",
-        "cross-attention, layers 3, 5"] * 2
+        "encoder, layers 0 to 1", "decoder, layers 2, 4", "cross-attention, layers 3, 5"] * 2
     assert "keep the notebook small" not in notebook
 
 
-@pytest.mark.parametrize("name, most, left_out, documents, layers", [
-    ("bert", 360_000, "the first 1 of 2 layers of the first sequence", 1, 1),
-    ("bert", 500_000, None, 2, 2)])
-def test_a_notebook_stays_small(monkeypatch, name, most, left_out, documents, layers):
-    seen = seen_by(name, **inputs_of(name, length=100))
-    whole = seen._repr_html_()
-    size = len(page_in(whole))
-    monkeypatch.setattr(notebook_page, "_MOST_BYTES", most)
+@pytest.mark.parametrize("share, left_out, layers", [
+    (2, None, [[0, 1]] * 2), (0.8, "1 of 2 sequences", [[0, 1]]),
+    (0.55, "the first 1 of 2 layers of the first sequence", [[0]])])
+def test_a_notebook_stays_small(monkeypatch, share, left_out, layers):
+    seen = seen_by("bert", **inputs_of("bert", length=120))
+    whole = len(page_in(seen._repr_html_()))
+    monkeypatch.setattr(notebook_page, "_MOST_BYTES", int(share * whole))
     notebook = seen._repr_html_()
-    print(size, len(page_in(notebook)))
-    assert (left_out or "keep the notebook small") in notebook or left_out is None
+    page = page_in(notebook)
+    documents = documents_of(page) if len(layers) > 1 else [data_of(page)]
+    assert [[each["number"] for each in document["layers"]] for document in documents] == layers
+    if layers != [[0]]:  # one layer is shown even if it is large
+        assert len(page) <= share * whole
+    assert (f"the page has {left_out}." in notebook) == (left_out is not None)
+    assert documents[0]["layers"][0]["heads"][0]["query"] is None
