@@ -17,6 +17,7 @@
 #include "number_arguments.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
+#include "view_changes.h"
 
 namespace headwise::python {
 namespace {
@@ -60,6 +61,7 @@ ViewPageSettings settings_of(NamedFields& fields) {
   take_text(fields, "command", settings.command);
   take_text(fields, "model", settings.model);
   take_text(fields, "text", settings.text);
+  take_text(fields, "variant", settings.variant);
   take_boolean(fields, "cross", settings.cross);
   fields.take("language", settings.language, language);
   fields.take("elements", settings.elements, boolean);
@@ -79,15 +81,24 @@ class PageObject {
   enum class Form { query_and_key, attn_weights };
 
   PageObject(const nb::kwargs& keywords, Form form)
-      : options_(std::make_unique<CallOptions>(kCreate)),
-        keywords_(keywords),
+      : document_(keywords, form),
         form_(form),
-        page_(create(form)) {}
+        page_(value_of(ViewPage::create(std::move(document_.settings)))) {}
 
+  // Starts another document.
+  void next(const nb::kwargs& keywords) {
+    Document document(keywords, form_);
+    check(one_at_a_time_.run(
+        [&] { return page_.next(std::move(document.settings)); }));
+    document_ = std::move(document);
+  }
   void add(nb::handle query, nb::handle key, nb::handle number,
-           nb::handle head_numbers, nb::handle num_heads) {
+           nb::handle head_numbers, nb::handle num_heads,
+           const nb::kwargs& own_options) {
     expect_form(Form::query_and_key, kAdd);
-    options_->expect_in_place();
+    document_.options->expect_in_place();
+    CallOptions own(kAdd);
+    own.read(own_options, {kAttentionOptions});
     const FloatTensor queries(query, {kAdd, "query"}, "(B, Lq, Hq, D)");
     const FloatTensor keys(key, {kAdd, "key"}, "(B, Lkv, Hkv, D)");
     const std::vector<std::size_t> numbers =
@@ -98,7 +109,10 @@ class PageObject {
         .key = keys.view(),
         .head_numbers = numbers,
         .num_heads = unsigned_integer(num_heads, {kAdd, "num_heads"})};
-    check(one_at_a_time_.run([&] { return page_.add(layer); }));
+    const bool as_page = own_options.size() == 0;
+    check(one_at_a_time_.run([&] {
+      return as_page ? page_.add(layer) : page_.add(layer, own.attention);
+    }));
   }
   void add_attn_weights(nb::handle attn_weights, nb::handle number,
                         nb::handle head_numbers, nb::handle num_heads) {
@@ -119,6 +133,10 @@ class PageObject {
     const std::size_t heads = unsigned_integer(num_heads, {kAdd, "num_heads"});
     check(one_at_a_time_.run([&] { return page_.add_pruned(layer, heads); }));
   }
+  void set_changes(nb::handle changes) {
+    std::vector<ViewedChange> list = viewed_changes(changes);
+    one_at_a_time_.run([&] { page_.set_changes(std::move(list)); });
+  }
   nb::str html() {
     const std::string text =
         value_of(one_at_a_time_.run([&] { return page_.html(); }));
@@ -133,19 +151,26 @@ class PageObject {
   }
 
  private:
-  ViewPage create(Form form) {
-    NamedFields fields(keywords_, kCreate);
-    ViewPageSettings settings = settings_of(fields);
-    const nb::dict options = fields.rest();
-    if (form == Form::attn_weights) {
-      expect_no_options(options);
-    } else {
-      options_->read(options, {kAttentionOptions, kOperationOptions});
-      settings.attention = options_->attention;
-      settings.operation = options_->operation;
+  // The settings of a document, and what their views look at.
+  struct Document {
+    Document(const nb::kwargs& given, Form form)
+        : options(std::make_unique<CallOptions>(kCreate)), keywords(given) {
+      NamedFields fields(keywords, kCreate);
+      settings = settings_of(fields);
+      const nb::dict rest = fields.rest();
+      if (form == Form::attn_weights) {
+        expect_no_options(rest);
+        return;
+      }
+      options->read(rest, {kAttentionOptions, kOperationOptions});
+      settings.attention = options->attention;
+      settings.operation = options->operation;
     }
-    return value_of(ViewPage::create(std::move(settings)));
-  }
+
+    std::unique_ptr<CallOptions> options;
+    nb::kwargs keywords;  // an executor lies in it
+    ViewPageSettings settings;
+  };
   static void expect_no_options(const nb::dict& options) {
     if (nb::len(options) != 0) {
       const nb::object name = nb::list(options.keys())[0];
@@ -166,8 +191,7 @@ class PageObject {
     }
   }
 
-  std::unique_ptr<CallOptions> options_;
-  nb::kwargs keywords_;  // an executor lies in it
+  Document document_;
   Form form_;
   ViewPage page_;
   OneAtATime one_at_a_time_;
@@ -183,8 +207,9 @@ void bind_view_page(nb::module_& module) {
     page.add(query, key)
     page.write("page.html")
 
-It shows one sequence of the batch, layer by layer. headwise.view() makes it in
-one call.)")
+It shows one sequence of the batch, layer by layer. next() starts another
+document: another sequence, model or run, from which the reader chooses.
+headwise.view() makes a page in one call.)")
       .def_static(
           "create",
           [](const nb::kwargs& settings) {
@@ -195,7 +220,8 @@ one call.)")
           nb::sig(
               "def create(*, title: str = '', command: str = '', "
               "model: str | None = None, text: str | None = None, "
-              "cross: bool = False, language: str = 'en', "
+              "variant: str | None = None, cross: bool = False, language: str "
+              "= 'en', "
               "elements: bool | None = None, query_labels: Sequence[str] = (), "
               "key_labels: Sequence[str] = (), "
               "query_special: Integers = (), key_special: Integers = (), "
@@ -204,7 +230,9 @@ one call.)")
           "Labels: one per query and key of the sequence. query_special and "
           "key_special: positions, ascending, of tokens such as [CLS] that the "
           "page can hide. cross: queries and keys are of different sequences. "
-          "elements: whether the page holds query and key and computes the "
+          "variant: what sets this document apart from others of its text and "
+          "model. elements: whether the page holds query and key and computes "
+          "the "
           "weights from them; None: what is smaller. The options are those of "
           "attention(), for every "
           "layer. Errors: TypeError, ValueError for wrong arguments.")
@@ -236,19 +264,45 @@ NotImplementedError for more than 1024 queries or keys.)")
       .def("add", &PageObject::add, nb::arg("query").none(),
            nb::arg("key").none(), nb::kw_only(), nb::arg("number") = 0,
            nb::arg("head_numbers") = nb::none(), nb::arg("num_heads") = 0,
+           nb::arg("options"),
            nb::sig("def add(self, query: Array, key: Array, *, "
                    "number: int = 0, head_numbers: Integers | None = None, "
-                   "num_heads: int = 0) -> None"),
+                   "num_heads: int = 0, **options: Any) -> None"),
            R"(Adds layer `number`:
 
     query  (B, Lq, Hq, D)    float32, bfloat16 or float16; without B: a batch
     key    (B, Lkv, Hkv, D)  of one
 
 For a pruned layer: head_numbers (Hq), the numbers of the query's heads,
-ascending, and num_heads, how many the layer had. Errors, which leave the page
+ascending, and num_heads, how many the layer had. Options of attention() replace
+those of the page in this layer, such as a mask of its own; scale, softcap,
+query_start and T5's offsets are the same in all layers, and either all have a
+bias or none. Errors, which leave the page
 unchanged: ValueError for shapes and labels that do not fit, elements that are
 not finite, and a page that becomes too large; NotImplementedError for more than
 1024 queries or keys with a bias or score_weight.)")
+      .def("next", &PageObject::next, nb::arg("settings"),
+           nb::sig("def next(self, **settings: Any) -> None"),
+           "Starts another document, to which layers are then added. The "
+           "settings are those of create(); the page keeps its title, command, "
+           "language and most_bytes. Errors: those of create() and, for the "
+           "document so far, of html().")
+      .def(
+          "set_changes", &PageObject::set_changes, nb::arg("changes"),
+          nb::sig("def set_changes(self, "
+                  "changes: Sequence[Mapping[str, Any]]) -> None"),
+          R"(Lists the heads by how much they changed, those that changed most first.
+
+For a page whose documents 2n and 2n + 1 are one text in two models or runs. A
+change is a dict:
+
+    head, other  (layer, head) in the first, and the one it is compared with
+    match        (layer, head) of the second that is most similar, or None
+    similarity   one overlap of the attention maps per text, from 0 to 1
+    differences  by statistic: one number per text, first minus second
+
+The page shows the means over texts with their 95% confidence intervals. Errors:
+TypeError, ValueError for other entries.)")
       .def("add_pruned", &PageObject::add_pruned, nb::arg("number"),
            nb::arg("num_heads"),
            nb::sig("def add_pruned(self, number: int, num_heads: int) -> None"),

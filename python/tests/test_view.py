@@ -215,3 +215,93 @@ def test_wrong_layers(layer, tmp_path):
     with pytest.raises(TypeError):
         page.write(3)
     assert not list(pathlib.Path(tmp_path).iterdir())
+
+
+def documents_of(page: str) -> list[dict]:
+    """The JSON of each document of a page of several."""
+    return [json.loads(block_of(page, each["block"])) for each in data_of(page)["documents"]]
+
+
+def entropies(document: dict) -> list[list[float]]:
+    """Mean entropy of the heads, by layer."""
+    return [[head["pooled"]["entropy"] for head in layer["heads"] if not head["pruned"]]
+            for layer in document["layers"]]
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("padding", ["right", "left"])
+def test_sequences_are_cut_to_their_tokens(layer, tmp_path, padding, weights):
+    tokens, lengths = [list("abcde"), list("xyz")], [5, 3]
+    parts = [slice(0, n) if padding == "right" else slice(5 - n, 5) for n in lengths]
+    expected = [entropy(layer[0][b, part], layer[1][b, part], np.tri(n, dtype=bool))
+                for b, (part, n) in enumerate(zip(parts, lengths))]
+    options = {"mask": headwise.causal()}
+    if weights:
+        given = np.zeros((2, 4, 5, 5), np.float32)
+        for b, part in enumerate(parts):
+            alone = [x[b:b + 1, part] for x in layer]
+            given[b, :, part, part] = reference.attention(
+                *alone, alone[1], np.tri(lengths[b], dtype=bool))[1][0]
+        layer, options = given, {}
+    page = headwise.view(tmp_path / "page.html", [layer], tokens, padding=padding,
+                         title="Two", **options).html()
+    documents = documents_of(page)
+    assert [each["query_tokens"] for each in documents] == tokens
+    assert [each["text"] for each in data_of(page)["documents"]] == ["a b c d e", "x y z"]
+    for document, numbers in zip(documents, expected):
+        np.testing.assert_allclose(entropies(document)[0], numbers, atol=1e-5)
+        assert "batch" not in document
+
+
+@pytest.mark.parametrize("tokens, options, message", [
+    ([TOKENS], {}, "tokens has 1 lists, expected one per sequence of the layers, which"),
+    ([TOKENS] * 2, {"padding": "both"}, "padding is 'both', expected 'left' or 'right'"),
+    ([TOKENS] * 2, {"key_tokens": TOKENS}, "key_tokens is not a list per sequence, exp"),
+    ([TOKENS, [*TOKENS, "more"]], {}, "query_labels has shape"),
+])
+def test_wrong_lists_of_tokens(layer, tmp_path, tokens, options, message):
+    with pytest.raises(ValueError, match=message):
+        headwise.view(tmp_path / "page.html", [layer], tokens, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_layers_with_options_of_their_own(layer):
+    page = headwise.ViewPage.create(query_labels=TOKENS, key_labels=TOKENS, sequence=1)
+    page.add(*layer)
+    page.add(*layer, number=1, mask=headwise.causal())
+    one = [x[1] for x in layer]
+    np.testing.assert_allclose(pooled(page.html()), entropy(*one), atol=1e-5)
+    np.testing.assert_allclose(pooled(page.html(), 1),
+                               entropy(*one, np.tri(5, dtype=bool)), atol=1e-5)
+    before = page.html()
+    for options, message in (({"scale": 1.0}, "scale is 1.0, expected the same in all layers"),
+                             ({"softcap": 2.0}, "softcap is 2.0, exp"),
+                             ({"bias": np.zeros((5, 5), np.float32)}, "bias is given, exp")):
+        with pytest.raises(ValueError, match=message):
+            page.add(*layer, number=2, **options)
+    with pytest.raises(TypeError, match="no option 'colour'"):
+        page.add(*layer, colour=3)
+    assert page.html() == before
+
+
+def test_changes_between_two_documents(layer):
+    page = headwise.ViewPage.create(query_labels=TOKENS, key_labels=TOKENS, text="t")
+    page.add(*layer)
+    page.next(query_labels=TOKENS, key_labels=TOKENS, text="t", variant="cut")
+    page.add(*layer)
+    page.set_changes([{"head": (0, 1), "other": (0, 2), "match": (0, 3),
+                       "similarity": [0.4, 0.5, 0.6],
+                       "differences": {"entropy": [1.0, float("nan")]}}])
+    data = data_of(page.html())
+    assert [each["variant"] for each in data["documents"]] == [None, "cut"]
+    (change,) = data["changes"]
+    assert [change[name] for name in ("head", "other", "match")] == [[0, 1], [0, 2], [0, 3]]
+    half = 4.302653 * 0.1 / 3 ** 0.5  # t of 2 degrees of freedom
+    np.testing.assert_allclose(change["similarity"], [0.5, 0.5 - half, 0.5 + half], atol=1e-6)
+    assert change["differences"]["entropy"] == [1.0, None, None]
+    assert change["differences"]["first"] == [None] * 3
+    for wrong, message in (([{"head": 3}], r"head is 3, expected \(layer, head\)"),
+                           ([{"differences": {"size": [1]}}], "differences.size|'size'"),
+                           ("abc", "changes is 'abc', expected a list")):
+        with pytest.raises(TypeError, match=message):
+            page.set_changes(wrong)

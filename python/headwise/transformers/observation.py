@@ -15,9 +15,20 @@ from torch import nn
 
 from headwise.transformers.attention_layers import layer_uses
 from headwise.transformers.inner_model import model_of_transformers
+from headwise.transformers.input_ids import InputIds
 from headwise.transformers.observed_call import ObservedCall
 from headwise.transformers.observed_layer import STATISTICS, ObservedLayer
-from headwise.transformers.observed_page import page_groups, page_of
+from headwise.transformers.notebook_page import notebook_page
+from headwise.transformers.observed_page import (
+    Labels,
+    PageTokens,
+    Run,
+    chosen_sequences,
+    documents_of,
+    page_groups,
+    page_of,
+    page_of_pairs,
+)
 from headwise.transformers.pruned_record import pruned_heads
 from headwise.transformers.registration import attention_by_headwise
 from headwise.transformers.watched import observed, passes_counted
@@ -77,14 +88,14 @@ class SeenHeads(Mapping):
         return sum(len(layer.head_numbers) for layer in self._layers)
 
 
-_CAPTION = "Entropy of the attention weights, in nats"
+_CAPTION = "Mean entropy of the attention weights of each head, in nats"
 
 
 class Observation:
     """What `observe` saw. It grows with every call of the model inside the block."""
 
-    def __init__(self, layers: list[ObservedLayer], tokens: Sequence[str] | None):
-        self._layers, self._tokens = layers, tokens
+    def __init__(self, layers: list[ObservedLayer], tokens: PageTokens, model: str):
+        self._layers, self._tokens, self._model = layers, tokens, model
 
     @property
     def layers(self) -> dict[int, str]:
@@ -112,28 +123,57 @@ class Observation:
                 return each.head_numbers
         raise KeyError(f"layer {layer} computed no attention")
 
-    def view(self, path: str | os.PathLike[str], tokens: Sequence[str] | None = None,
-             key_tokens: Sequence[str] | None = None,
-             layers: Sequence[int] | None = None, **settings: Any) -> list[pathlib.Path]:
+    def view(self, path: str | os.PathLike[str], tokens: Labels | None = None,
+             key_tokens: Labels | None = None, layers: Sequence[int] | None = None, *,
+             sequences: int | Sequence[int] | None = None, tokenizer: Any = None,
+             against: Observation | None = None, labels: tuple[str, str] | None = None,
+             **settings: Any) -> list[pathlib.Path]:
         """With maps=True: writes the page that shows every head, and returns its path.
 
-        tokens are those of the queries, by default those of observe(), else numbers;
-        key_tokens those of the keys, in cross-attention. `layers` chooses layers.
-        Settings are those of headwise.view(), such as title and sequence.
+            seen.view("page.html", tokenizer=tokenizer)
+            seen.view("page.html", [["The", "cat"], ["It", "rains", "."]])
+            whole.view("page.html", against=cut, labels=("whole", "without 3.1"))
 
-        A page has layers with the same lengths and options. Where layers differ,
-        as with windows in every other layer or an encoder with a decoder, each
-        kind gets a page: page.html, and page-1.html whose first layer is 1.
+        The page has all sequences of the batch, or those that `sequences` chooses, each
+        without its padding. tokens are those of the queries, one list per sequence, or one
+        list, which is that of sequence 0 unless `sequences` says otherwise; key_tokens
+        those of the keys, in cross-attention. Without tokens, `tokenizer` names them;
+        without it, those of observe(), else numbers. `layers` chooses layers.
 
-        Errors: KeyError if nothing was kept; those of headwise.view().
+        `against` is what was seen of the same sequences in another model or with
+        interventions: the page shows each sequence in both, side by side, with the
+        difference, and lists the heads by how much they changed, self minus `against`
+        (docs/compare-models.md). `labels` say what sets the two apart, by default the
+        names of their models.
+
+        Settings are those of headwise.view(), such as title.
+
+        A page has layers with the same lengths, head size and scale. An encoder with a
+        decoder has a page for each kind: page.html, and page-2.html whose first layer
+        is 2.
+
+        Errors: KeyError if nothing was kept; ValueError for sequences, tokens and
+        labels that do not fit; those of headwise.view().
         """
-        first = pathlib.Path(path)
-        tokens = self._tokens if tokens is None else tokens
-        paths = []
-        for group in page_groups(self._kept(layers)):
-            paths.append(first.with_stem(f"{first.stem}-{group[0].number}")
-                         if paths else first)
-            page_of(group, tokens, key_tokens, **settings).write(paths[-1])
+        if "sequence" in settings:
+            sequences = settings.pop("sequence")
+        given = PageTokens(self._tokens.ids, tokens, key_tokens, tokenizer)
+        runs = [self._run(layers, given.or_those_of(self._tokens))]
+        if against is not None:
+            own = given.or_those_of(against._tokens).or_those_of(self._tokens)
+            runs = _told_apart([*runs, against._run(layers, own)], labels)
+        chosen = [chosen_sequences(run.layers, run.tokens.queries, sequences) for run in runs]
+        documents = [[documents_of(run, group, numbers) for group in page_groups(run.layers)]
+                     for run, numbers in zip(runs, chosen)]
+        names = dict.fromkeys(_short_name(run.model) for run in runs)
+        settings.setdefault("title", " and ".join(names))
+        first, paths = pathlib.Path(path), []
+        for of_page in zip(*_as_many(documents)):
+            layer = of_page[0][0].layers[0].number
+            paths.append(first.with_stem(f"{first.stem}-{layer}") if paths else first)
+            page = (page_of(of_page[0], **settings) if against is None
+                    else page_of_pairs(list(zip(*of_page)), **settings))
+            page.write(paths[-1])
         return paths
 
     def to_pandas(self) -> Any:
@@ -160,7 +200,7 @@ class Observation:
 
     def _repr_html_(self) -> str:
         """The mean entropy of every head, a darker cell attends to fewer keys; with
-        maps=True also the page of the first layers.
+        maps=True also the page.
         """
         heads = dict(self.heads)
         if not heads:
@@ -168,18 +208,20 @@ class Observation:
         columns = _head_numbers(heads)
         most = max((each.entropy for each in heads.values() if each.entropy > 0),
                    default=1.0)
-        rows = "".join(f"<tr><th title='{html.escape(name, quote=True)}'>layer {layer}</th>"
+        rows = "".join(f"<tr><th style='text-align: left'>layer {layer} <small style='"
+                       f"font-weight: normal'>{html.escape(name)}</small></th>"
                        + "".join(_cell(heads[layer, head], most) if (layer, head) in heads
                                  else "<td></td>" for head in columns) + "</tr>"
                        for layer, name in self.layers.items())
         numbers = "".join(f"<th>{head}</th>" for head in columns)
-        table = (f"<table><caption>{_CAPTION}</caption><tr><th>head</th>{numbers}</tr>"
-                 f"{rows}</table>")
+        table = (f"<table><caption>{_CAPTION}. Darker: fewer keys.</caption>"
+                 f"<tr><th>head</th>{numbers}</tr>{rows}</table>")
         if any(layer.largest is not None for layer in self._seen()):
-            page = page_of(page_groups(self._kept(None))[0], self._tokens)
-            table += ("<iframe style='width: 100%; height: 720px; border: 0' srcdoc='"
-                      f"{html.escape(page.html(), quote=True)}'></iframe>")
+            table += notebook_page(self._run(None, self._tokens), _short_name(self._model))
         return table
+
+    def _run(self, layers: Sequence[int] | None, tokens: PageTokens) -> Run:
+        return Run(self._kept(layers), tokens._replace(ids=self._tokens.ids), self._model)
 
     def _kept(self, layers: Sequence[int] | None) -> list[ObservedLayer]:
         kept = {each.number: each for each in self._seen() if each.largest is not None}
@@ -196,6 +238,33 @@ class Observation:
         return [layer for layer in self._layers if layer.calls]
 
 
+def _told_apart(runs: list[Run], labels: tuple[str, str] | None) -> list[Run]:
+    """Two models have names of their own; runs of one model are variants of it."""
+    if labels is not None and (isinstance(labels, str) or len(labels) != 2):
+        raise ValueError(f"labels is {labels!r}, expected two strings, such as "
+                         "('whole', 'without 3.1')")
+    if runs[0].model != runs[1].model:
+        return [run._replace(model=name) for run, name in
+                zip(runs, labels or [run.model for run in runs])]
+    return [run._replace(variant=name) for run, name in
+            zip(runs, labels or ("first run", "second run"))]
+
+
+def _as_many(documents: list[list[Any]]) -> list[list[Any]]:
+    """Two runs have the same pages, of the same sequences."""
+    for what, sizes in (("pages", {len(of_run) for of_run in documents}),
+                        ("sequences", {len(of_run[0]) for of_run in documents})):
+        if len(sizes) > 1:
+            raise ValueError(f"against has another number of {what}, expected the same "
+                             "layers and sequences in both runs")
+    return documents
+
+
+def _short_name(model: str) -> str:
+    """The last folder of its path."""
+    return model.rstrip("/").split("/")[-1]
+
+
 def _head_numbers(heads: Mapping[tuple[int, int], HeadStatistics]) -> list[int]:
     """Those of any layer; pruned heads leave holes."""
     return sorted({head for _, head in heads})
@@ -210,8 +279,8 @@ def _cell(head: HeadStatistics, most: float) -> str:
 
 
 @contextlib.contextmanager
-def observe(model: nn.Module, maps: bool = False,
-            tokens: Sequence[str] | None = None) -> Iterator[Observation]:
+def observe(model: nn.Module, maps: bool = False, tokens: Labels | None = None,
+            tokenizer: Any = None) -> Iterator[Observation]:
     """Collects the statistics of every head while the block runs the model.
 
         with headwise.observe(model) as seen:
@@ -226,7 +295,8 @@ def observe(model: nn.Module, maps: bool = False,
 
     maps=True also keeps one call of each layer, with its queries, keys, values and
     outputs: `Observation.call` returns it, and `Observation.view` draws every
-    attention weight. `tokens` labels the queries on the page, one string each.
+    attention weight. `tokens` labels the queries on the page, one string each, a list
+    per sequence; or `tokenizer` decodes the model's input_ids.
 
     `model` may be compiled, or a module with one model of transformers in it.
 
@@ -238,6 +308,9 @@ def observe(model: nn.Module, maps: bool = False,
     gone = pruned_heads(model.config)
     observers = {use: ObservedLayer(use, model, gone.get(use.number, []), maps)
                  for use in layer_uses(model)}
+    ids = InputIds()
+    name = getattr(model.config, "_name_or_path", "") or type(model).__name__
     with (attention_by_headwise(model), passes_counted(model, observers),
-          observed(observers)):
-        yield Observation(list(observers.values()), tokens)
+          observed(observers), ids.collected(model) if maps else contextlib.nullcontext()):
+        yield Observation(list(observers.values()), PageTokens(ids, tokens, None, tokenizer),
+                          name)

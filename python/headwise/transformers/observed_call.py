@@ -91,21 +91,6 @@ class ObservedCall:
         w_o = torch.stack([found.w_o(head).detach() for head in range(found.query_heads)])
         return torch.einsum("blhd,hdo->blho", self.z, w_o.to(self.z.dtype))
 
-    def fits_on_a_page_with(self, other: ObservedCall) -> bool:
-        """Whether both have the same lengths, head size and options."""
-        if (self.query.shape[1::2] != other.query.shape[1::2]
-                or self.key.shape[1] != other.key.shape[1] or self.cross != other.cross
-                or self.call[4:8] != other.call[4:8]):
-            return False
-        return all(_equal(one, two)
-                   for one, two in zip(self.call.operands, other.call.operands))
-
-
-def _equal(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return one is two or torch.equal(one, two)
-
 
 def statistics_of_rows(seen: Any, call: AttentionCall) -> torch.Tensor:
     """(B, Hq, Lq, STATISTICS), from a result with rows and, if there are sinks, lse.

@@ -61,7 +61,9 @@ def check_interface(model: PreTrainedModel) -> None:
     if not model._can_set_attn_implementation():
         raise NotImplementedError(
             f"{type(model).__name__} does not go through the attention interface of "
-            "transformers, so headwise cannot compute its attention")
+            "transformers, so headwise cannot compute its attention. Its heads can be seen: "
+            "headwise.view(path, outputs.attentions, tokens), with the outputs of "
+            "model(..., output_attentions=True)")
 
 
 def _refuse_first(method: str) -> None:

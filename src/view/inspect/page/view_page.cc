@@ -1,6 +1,8 @@
 #include "headwise/inspect/view_page.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -134,6 +136,34 @@ struct ViewPage::Parts {
                              {{layer.queries()}}));
     return check_shape(kViewPage, "key_labels", {{settings.key_labels.size()}},
                        "(keys)", {{layer.keys()}});
+  }
+
+  // What a document holds once, for all its layers.
+  Status check_shared(const ShownLayer& layer, const Json& of_this) const {
+    if (sizes_of_all.is_null()) {
+      return ok();
+    }
+    const auto same = [&](std::string_view key) {
+      return *of_this.find(key) == *sizes_of_all.find(key);
+    };
+    const auto different = [](std::string_view name, std::string_view given) {
+      return value_error(kViewPage, name, given,
+                         message("the same in all layers of a page"));
+    };
+    for (const std::string_view key : std::to_array<std::string_view>(
+             {"scale", "softcap", "query_start", "first_key"})) {
+      if (!same(key)) {
+        return different(key, of_this.find(key)->dump());
+      }
+    }
+    if (!same("t5_steps")) {
+      return different("t5_bias", "given");
+    }
+    // With a bias the page has more numbers of each row.
+    return same("row_statistics")
+               ? ok()
+               : Status(different("bias",
+                                  layer.all_numbers() ? "given" : "not given"));
   }
 
   Status check_fits(const ViewedLayer& layer,
@@ -304,17 +334,18 @@ struct ViewPage::Parts {
   }
 
   // Adds a layer that has heads.
-  Result<ShownLayer> see(const ViewedLayer& layer) {
+  Result<ShownLayer> see(const ViewedLayer& layer,
+                         const AttentionOptions& attention) {
     HEADWISE_ASSIGN(
         auto shown,
-        ShownLayer::of(layer, settings.attention, settings.operation,
-                       settings.sequence, settings.elements,
-                       std::exchange(memory, {})));
+        ShownLayer::of(layer, attention, settings.operation, settings.sequence,
+                       settings.elements, std::exchange(memory, {})));
     HEADWISE_TRY(check_sizes(shown));
+    Json sizes_of_this = sizes_json(shown);
+    HEADWISE_TRY(check_shared(shown, sizes_of_this));
     HEADWISE_TRY(check_head_numbers(layer));
     EncodedLayer encoded = encode(shown);
     HEADWISE_TRY(check_fits(layer, encoded));
-    Json sizes_of_this = sizes_json(shown);
     add_layer(layer, shown, std::move(encoded));
     norms = norms && shown.has_norms();
     gradient = gradient && shown.has_gradient();
@@ -352,11 +383,16 @@ Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
 }
 
 Status ViewPage::add(const ViewedLayer& layer) {
+  return add(layer, parts_->settings.attention);
+}
+
+Status ViewPage::add(const ViewedLayer& layer,
+                     const AttentionOptions& attention) {
   if (layer.pruned()) {
     return add_pruned(layer.number, layer.num_heads);
   }
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_ASSIGN(auto shown, parts_->see(layer));
+    HEADWISE_ASSIGN(auto shown, parts_->see(layer, attention));
     parts_->memory = shown.take_memory();
     return ok();
   });
@@ -364,7 +400,7 @@ Status ViewPage::add(const ViewedLayer& layer) {
 
 Result<LayerHeads> ViewPage::add_heads(const ViewedLayer& layer) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    HEADWISE_ASSIGN(auto shown, parts_->see(layer));
+    HEADWISE_ASSIGN(auto shown, parts_->see(layer, parts_->settings.attention));
     return LayerHeads(std::make_unique<LayerHeads::Parts>(LayerHeads::Parts{
         std::move(shown),
         {layer.head_numbers.begin(), layer.head_numbers.end()}}));

@@ -5,6 +5,7 @@
   const list = headwise.file.changes || [];
   const documents = headwise.documents.list;
   const name = ([layer, head]) => layer + '.' + head;
+  const matched = list.some(({match}) => match);
 
   const digits = share => Math.min(1, Math.max(0, share)).toFixed(3);
 
@@ -62,12 +63,13 @@
   function table() {
     const {t} = headwise;
     return headwise.tables.table(t('Heads by how much they changed'),
-        [t('head'), t('compared with'), t('match'), t('similarity'),
+        [t('head'), t('compared with'), ...(matched ? [t('match')] : []), t('similarity'),
           ...names().map(one => make('abbr', {title: t('about.' + one)}, t('statistic.' + one)))],
         ordered().map(one => [
           headwise.tables.link('change-' + one.head.join('-'), isOpen(one), () => open(one),
               t('head.name', ...one.head)),
-          name(one.other), one.match ? name(one.match) : '\u2013', interval(one.similarity),
+          name(one.other), ...(matched ? [one.match ? name(one.match) : '\u2013'] : []),
+          interval(one.similarity),
           ...names().map(statistic => difference(statistic, one.differences[statistic]))]), null, true);
   }
 

@@ -114,8 +114,8 @@
   // heads and without some side by side.
   function opensWith() {
     const [a, b] = list;
-    if (!b || a.variant || !b.variant || a.text !== b.text || a.heads.length === 0 ||
-        a.heads.join() !== b.heads.join()) return file.changes ? {view: 'changes'} : {};
+    if (!b || a.variant === b.variant || a.model !== b.model || a.text !== b.text ||
+        a.heads.length === 0 || a.heads.join() !== b.heads.join()) return file.changes ? {view: 'changes'} : {};
     const {head: [layer, head], other} = mostChanged();
     return {view: 'head', layer, head, compare: '1:' + other.join('.')};
   }
