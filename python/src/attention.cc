@@ -10,6 +10,7 @@
 #include "call_tensors.h"
 #include "error.h"
 #include "headwise/attention/plan.h"
+#include "object_state.h"
 #include "object_text.h"
 
 namespace headwise::python {
@@ -91,6 +92,10 @@ What was not asked for is None. Everything but the output is float32.)")
               nb::for_getter(nb::sig("def scores(self) -> _A | Any")))
       .def_ro("state", &AttentionResult::state,
               nb::for_getter(nb::sig("def state(self) -> Any")))
+      .def(State([](AttentionResult& r) {
+        return std::tie(r.output, r.attn_weights, r.lse, r.softmax_rows,
+                        r.statistics, r.scores, r.state);
+      }))
       .def("__repr__", &text_of_properties);
 }
 

@@ -15,6 +15,7 @@
 #include "headwise/base/any_view.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "object_text.h"
 #include "one_at_a_time.h"
 
@@ -319,6 +320,7 @@ void bind_attention_backward(nb::module_& module) {
                    nb::sig("def bias_k(self) -> Any"))
       .def_prop_ro("bias_v", &GradientsObject::get<bias_v>,
                    nb::sig("def bias_v(self) -> Any"))
+      .def(State([](GradientsObject & g) -> auto& { return g.arrays; }))
       .def("__repr__", &text_of_properties);
   const auto define = [&](const char* name, auto call, auto... described) {
     module.def(name, call, nb::arg("query").none(), nb::arg("key").none(),

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "headwise/attention/plan.h"
 #include "number_arguments.h"
+#include "object_state.h"
 
 namespace headwise::python {
 namespace {
@@ -92,6 +93,7 @@ Runs may be in several threads at once.)")
           "The sizes are those of the tensors; the options, those of "
           "attention() but out, state, lse and softmax_rows. Errors: those of "
           "attention().")
+      .def(NoState("create() it again"))
       .def("run", &PlanObject::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(), nb::kw_only(),
            nb::arg("offsets") = nb::none(), nb::arg("outputs"),

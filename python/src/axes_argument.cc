@@ -56,4 +56,16 @@ std::vector<Axis> axes_of(nb::handle names,
   return axes;
 }
 
+nb::tuple axis_names(std::span<const Axis> axes) {
+  nb::list names;
+  for (const Axis axis : axes) {
+    for (const EnumWord<Axis>& entry : kAxes) {
+      if (entry.value == axis) {
+        names.append(nb::str(entry.word.data(), entry.word.size()));
+      }
+    }
+  }
+  return nb::tuple(names);
+}
+
 }  // namespace headwise::python

@@ -19,5 +19,7 @@ namespace headwise::python {
 std::vector<Axis> axes_of(nb::handle names,
                           std::span<const std::size_t> extents,
                           ArgumentName name);
+// The names of axes; "1" is one of extent 1.
+nb::tuple axis_names(std::span<const Axis> axes);
 
 }  // namespace headwise::python

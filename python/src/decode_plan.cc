@@ -17,6 +17,7 @@
 #include "headwise/run/workspace.h"
 #include "kv_cache_object.h"
 #include "number_arguments.h"
+#include "object_state.h"
 
 namespace headwise::python {
 namespace {
@@ -250,6 +251,7 @@ attn_weights and scores are (B, Hq, longest L, longest length). Statistics are
 those of the new tokens' rows; columns are (B, Hq, longest length), with offsets
 (1, Hq, all lengths). Errors: those of append(), and ValueError for more than max_queries tokens; then nothing was
 appended.)")
+      .def(NoState("create() it again"))
       .def_prop_ro("workspace_bytes", &DecodePlanObject::workspace_bytes,
                    "The memory that a run needs.");
 }

@@ -5,6 +5,7 @@
 #include "bindings.h"
 #include "error.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "openmp_pool.h"
 
 namespace headwise::python {
@@ -30,6 +31,7 @@ it. The default is as many threads as the process may use.)")
           nb::arg("threads"),
           nb::sig("def with_threads(threads: int) -> Executor"),
           "At most this many threads, and no more than the process may use.")
+      .def(NoState("threads are those of a process; make it anew"))
       .def_prop_ro("threads", &Executor::threads)
       .def("__repr__", [](const Executor& executor) {
         return nb::str("Executor.with_threads({})").format(executor.threads());

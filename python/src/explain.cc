@@ -16,6 +16,7 @@
 #include "layer_call.h"
 #include "layer_object.h"
 #include "new_array.h"
+#include "object_state.h"
 #include "one_at_a_time.h"
 
 namespace headwise::python {
@@ -179,6 +180,11 @@ and numbers that describe the tensor:
     finite     number of finite elements
     masked     number of elements that are -inf, or False in a mask
     nan        number of elements that are NaN)")
+      .def(State([](StepObject& s) {
+        auto& n = s.summary;
+        return std::tie(s.name, s.axes, s.array, s.operation, s.formula,
+                        n.count, n.finite, n.min, n.max, n.masked, n.nan);
+      }))
       .def_ro("name", &StepObject::name, nb::sig("def name(self) -> str"))
       .def_ro("axes", &StepObject::axes,
               nb::sig("def axes(self) -> tuple[str, ...]"))

@@ -12,6 +12,7 @@
 #include "gated_functions.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "object_text.h"
 #include "progress_argument.h"
 
@@ -172,6 +173,8 @@ void bind_importance(nb::module_& module) {
               nb::sig("def scores(self) -> list[NDArray[numpy.float64]]"))
       .def_ro("order", &ImportanceObject::order,
               nb::sig("def order(self) -> list[tuple[int, int]]"))
+      .def(State(
+          [](ImportanceObject& i) { return std::tie(i.scores, i.order); }))
       .def("__repr__", &text_of_properties);
   module.def("importance", &measure, nb::arg("num_heads").none(), nb::kw_only(),
              nb::arg("examples").none() = 0,

@@ -6,6 +6,7 @@
 #include "call_tensors.h"
 #include "error.h"
 #include "new_array.h"
+#include "object_state.h"
 
 namespace headwise::python {
 namespace {
@@ -164,6 +165,8 @@ void bind_sequence_id(nb::module_& module) {
   nb::class_<SequenceId>(
       module, "SequenceId",
       "A sequence of one KvCache. An erased sequence's id never comes back.")
+      .def(State(
+          [](SequenceId& id) { return std::tie(id.slot, id.generation); }))
       .def_ro("slot", &SequenceId::slot)
       .def_ro("generation", &SequenceId::generation)
       .def(
@@ -245,7 +248,7 @@ dict {"left": 1024, "keep_first": 4}, for a model that sees the last keys only.
 received_heads: the query heads whose attention is summed for each token.
 
 Errors: ValueError for wrong sizes; MemoryError.)");
-  cache
+  cache.def(NoState("read() what it holds, and append() it to another"))
       .def(
           "add",
           [](CacheObject& self) {

@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "error.h"
 #include "new_array.h"
+#include "object_state.h"
 #include "object_text.h"
 
 namespace headwise::python {
@@ -164,12 +165,17 @@ gradient is the sum of the three.)")
               nb::for_getter(nb::sig("def sinks(self) -> Any")))
       .def_ro("head_gates", &LayerGradients::head_gates,
               nb::for_getter(nb::sig("def head_gates(self) -> Any")))
+      .def(State([](LayerGradients& g) {
+        return std::tie(g.query, g.key, g.value, g.params, g.bias, g.t5_bias,
+                        g.alibi, g.sinks, g.head_gates);
+      }))
       .def("__repr__", &text_of_properties);
   nb::class_<SavedLayer>(module, "SavedLayer", nb::is_generic(),
                          nb::sig("class SavedLayer(Generic[_A])"),
                          R"(What MultiHeadAttention.forward_for_backward() keeps
 for one backward pass: the layer, and the tensors and options of the call, which
 must keep their values until then.)")
+      .def(NoState("it belongs to one forward pass; call backward() first"))
       .def_prop_ro("result", &SavedLayer::result,
                    nb::sig("def result(self) -> Any"),
                    "What forward() returns.")

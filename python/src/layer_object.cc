@@ -10,7 +10,6 @@
 #include "layer_config.h"
 #include "named_fields.h"
 #include "path_argument.h"
-#include "rotary_argument.h"
 
 namespace headwise::python {
 
@@ -87,6 +86,12 @@ void LayerObject::set_rotary(nb::handle rotary) {
   check(change([&](MultiHeadAttention& layer) {
     return layer.set_rotary(std::move(given));
   }));
+  rotary_ = rotary_rules(rotary);
+}
+
+nb::object LayerObject::rotary() const {
+  return config().rotary ? nb::object(rotary_dict(*config().rotary, rotary_))
+                         : nb::none();
 }
 
 const MultiHeadAttentionParams& LayerObject::params() const {

@@ -12,12 +12,15 @@
 #include "layer_call.h"
 #include "layer_params.h"
 #include "one_at_a_time.h"
+#include "rotary_argument.h"
 
 namespace headwise::python {
 
 class LayerObject {
  public:
-  explicit LayerObject(MultiHeadAttention layer) : layer_(std::move(layer)) {}
+  // `rotary` is the dict that made the layer's, or none.
+  explicit LayerObject(MultiHeadAttention layer, nb::handle rotary)
+      : layer_(std::move(layer)), rotary_(rotary_rules(rotary)) {}
 
   nb::object forward(nb::handle query, nb::handle key, nb::handle value,
                      const nb::kwargs& keywords) const;
@@ -30,6 +33,8 @@ class LayerObject {
   // ValueError while an input size is open.
   const MultiHeadAttentionParams& params() const;
   const MultiHeadAttentionConfig& config() const { return layer_.config(); }
+  // The dict of its rotary positions, or none.
+  nb::object rotary() const;
 
   // Runs `call(layer)` without the interpreter lock, while no call changes the
   // layer, and no other runs that has the same `alone`, if it is given.
@@ -53,6 +58,7 @@ class LayerObject {
   }
 
   MultiHeadAttention layer_;
+  nb::object rotary_;  // without tables
   mutable std::shared_mutex mutex_;
 };
 

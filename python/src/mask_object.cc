@@ -1,5 +1,7 @@
 #include "mask_object.h"
 
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <optional>
@@ -8,6 +10,7 @@
 #include "bindings.h"
 #include "error.h"
 #include "number_arguments.h"
+#include "object_text.h"
 
 namespace headwise::python {
 namespace {
@@ -20,10 +23,40 @@ std::optional<std::int64_t> side(nb::handle value, const char* name) {
 MaskObject make_window(nb::handle left, nb::handle right,
                        nb::handle keep_first) {
   const std::int64_t kept = integer(keep_first, {"window", "keep_first"});
-  std::string text = std::string("window(") + nb::repr(left).c_str() + ", " +
-                     nb::repr(right).c_str();
-  text += kept == 0 ? ")" : ", keep_first=" + std::to_string(kept) + ")";
-  return {window(side(left, "left"), side(right, "right"), kept), {}, text};
+  const auto first = side(left, "left");
+  const auto last = side(right, "right");
+  return {window(first, last, kept),
+          {},
+          {"window", [=] {
+             return kept == 0 ? nb::make_tuple(first, last)
+                              : nb::make_tuple(first, last, kept);
+           }}};
+}
+
+template <class T>
+nb::object numpy_copy(const T* data, std::span<const std::size_t> extents,
+                      std::span<const std::ptrdiff_t> strides) {
+  const nb::ndarray<nb::numpy, const T> view(
+      data, extents.size(), extents.data(), nb::handle(), strides.data());
+  return nb::cast(view, nb::rv_policy::copy);
+}
+template <class T, std::size_t Rank>
+nb::object numpy_copy(TensorView<const T, Rank> view) {
+  return numpy_copy(view.data(), view.extents(), view.strides());
+}
+
+// Of a function whose arguments are these views.
+template <class... Views>
+MaskPart part_of(const char* function, Views... views) {
+  return {function, [=] { return nb::make_tuple(numpy_copy(views)...); }};
+}
+
+// Of key_lengths(), 1 or 2 axes.
+template <std::size_t Rank>
+MaskObject make_key_lengths_of(nb::handle lengths, ArgumentName name) {
+  ArgumentMemory memory;
+  const auto given = integers<Rank>(lengths, name, "(B) or (B, Lq)", memory);
+  return {key_lengths(given), std::move(memory), part_of("key_lengths", given)};
 }
 
 // The rank of an array or of nested sequences, by its first element.
@@ -41,28 +74,22 @@ std::size_t rank_of(nb::handle value) {
 
 MaskObject make_key_lengths(nb::handle lengths) {
   const ArgumentName name{"key_lengths", "lengths"};
-  ArgumentMemory memory;
-  Mask mask;
-  if (rank_of(lengths) == 2) {
-    mask = key_lengths(integers<2>(lengths, name, "(B) or (B, Lq)", memory));
-  } else {
-    mask = key_lengths(integers<1>(lengths, name, "(B) or (B, Lq)", memory));
-  }
-  return {mask, std::move(memory), "key_lengths(...)"};
+  return rank_of(lengths) == 2 ? make_key_lengths_of<2>(lengths, name)
+                               : make_key_lengths_of<1>(lengths, name);
 }
 
 MaskObject make_key_starts(nb::handle starts) {
   ArgumentMemory memory;
-  const Mask mask =
-      key_starts(integers<1>(starts, {"key_starts", "starts"}, "(B)", memory));
-  return {mask, std::move(memory), "key_starts(...)"};
+  const auto given =
+      integers<1>(starts, {"key_starts", "starts"}, "(B)", memory);
+  return {key_starts(given), std::move(memory), part_of("key_starts", given)};
 }
 
 MaskObject make_key_padding(nb::handle padding) {
   ArgumentMemory memory;
-  const Mask mask = key_padding(
-      booleans<2>(padding, {"key_padding", "padding"}, "(B, Lkv)", memory));
-  return {mask, std::move(memory), "key_padding(...)"};
+  const auto given =
+      booleans<2>(padding, {"key_padding", "padding"}, "(B, Lkv)", memory);
+  return {key_padding(given), std::move(memory), part_of("key_padding", given)};
 }
 
 template <std::size_t Rank>
@@ -74,7 +101,8 @@ MaskObject make_documents_of(nb::handle query_ids, nb::handle key_ids,
       integers<Rank>(query_ids, {"documents", "query_ids"}, query_axes, memory);
   const auto key =
       integers<Rank>(key_ids, {"documents", "key_ids"}, key_axes, memory);
-  return {documents(query, key), std::move(memory), "documents(...)"};
+  return {documents(query, key), std::move(memory),
+          part_of("documents", query, key)};
 }
 
 MaskObject make_documents(nb::handle query_ids, nb::handle key_ids) {
@@ -89,7 +117,12 @@ MaskObject make_dense_mask(nb::handle array, nb::handle axes, ArgumentName name,
   const Booleans read = booleans(array, name, memory, graph);
   const std::vector<Axis> named = axes_of(axes, read.extents, name);
   return {dense(read.data, NamedAxes(read.extents, read.strides, named)),
-          std::move(memory), "dense(...)"};
+          std::move(memory),
+          {"dense", [=] {
+             return nb::make_tuple(
+                 numpy_copy(read.data, read.extents, read.strides),
+                 axis_names(named));
+           }}};
 }
 
 BiasObject make_dense_bias(nb::handle array, nb::handle axes, ArgumentName name,
@@ -122,8 +155,46 @@ MaskObject operator&(const MaskObject& a, const MaskObject& b) {
   MaskObject both = a;
   both.mask_ = a.mask_ & b.mask_;
   both.memory_.share(b.memory_);
-  both.text_ += (a.text_.empty() || b.text_.empty() ? "" : " & ") + b.text_;
+  both.parts_.insert(both.parts_.end(), b.parts_.begin(), b.parts_.end());
   return both;
+}
+
+nb::str MaskObject::text() const {
+  nb::list texts;
+  for (const auto& part : parts_) {
+    nb::list arguments;
+    for (const nb::handle each : part->arguments()) {
+      const bool numbers =
+          nb::hasattr(each, "ndim") && nb::cast<int>(each.attr("ndim")) == 1;
+      arguments.append(
+          value_text(numbers ? each.attr("tolist")() : nb::borrow(each)));
+    }
+    texts.append(nb::str("{}({})").format(
+        part->function, nb::str(", ").attr("join")(arguments)));
+  }
+  return nb::str(nb::str(" & ").attr("join")(texts));
+}
+
+nb::list MaskObject::state() const {
+  nb::list state;
+  for (const auto& part : parts_) {
+    state.append(nb::make_tuple(part->function, part->arguments()));
+  }
+  return state;
+}
+
+MaskObject MaskObject::from_state(const nb::list& state) {
+  const nb::module_ module = nb::module_::import_("headwise._core");
+  std::optional<MaskObject> all;
+  for (const nb::handle part : state) {
+    const nb::object made = module.attr(part[0])(*nb::tuple(part[1]));
+    const auto& mask = nb::cast<const MaskObject&>(made);
+    all = all ? *all & mask : mask;
+  }
+  if (!all) {
+    raise_value({"Mask", "state"}, "is empty", "at least one part");
+  }
+  return *std::move(all);
 }
 
 BiasObject::BiasObject(ArrayArgument array, std::vector<Axis> axes)
@@ -166,20 +237,39 @@ may attend.)");
            nb::sig("def __and__(self, other: Mask | Array) -> Mask"))
       .def("__rand__", combined, nb::arg("other"),
            nb::sig("def __rand__(self, other: Array) -> Mask"))
-      .def("__repr__", [](const MaskObject& m) {
-        return m.text().empty() ? std::string("Mask()") : m.text();
-      });
+      .def("__getstate__", &MaskObject::state)
+      .def("__setstate__",
+           [](MaskObject& self, const nb::list& state) {
+             new (&self) MaskObject(MaskObject::from_state(state));
+           })
+      .def("__repr__", &MaskObject::text);
   mask.attr("__array_ufunc__") =
       nb::none();  // NumPy leaves `array & mask` to it
 
   nb::class_<BiasObject>(module, "Bias",
                          "A bias with named axes, from dense().")
+      .def("__getstate__",
+           [](const BiasObject& bias) {
+             const ArrayArgument& array = bias.array();
+             return nb::make_tuple(
+                 numpy_copy(static_cast<const float*>(array.data()),
+                            array.extents(), array.strides()),
+                 axis_names(bias.axes()));
+           })
+      .def("__setstate__",
+           [](BiasObject& self, const nb::tuple& state) {
+             new (&self) BiasObject(make_dense_bias(
+                 state[0], state[1], {"Bias", "state"}, Graph::refused));
+           })
       .def("__repr__", [](const BiasObject& bias) {
         return "Bias(float32 " + shape_text(bias.array().extents()) + ")";
       });
 
   module.def(
-      "causal", [] { return MaskObject(causal(), {}, "causal()"); },
+      "causal",
+      [] {
+        return MaskObject(causal(), {}, {"causal", [] { return nb::tuple(); }});
+      },
       "Allows key j for query i when j <= i + query_start.");
   module.def("window", &make_window, nb::arg("left").none(),
              nb::arg("right").none(), nb::arg("keep_first") = 0,

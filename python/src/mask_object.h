@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,23 +15,34 @@
 
 namespace headwise::python {
 
+// The function of headwise that makes a mask, and what returns its arguments:
+// NumPy arrays of their own for what the mask looks at.
+struct MaskPart {
+  const char* function;
+  std::function<nb::tuple()> arguments;
+};
+
 class MaskObject {
  public:
-  MaskObject() = default;  // allows all
-  MaskObject(const Mask& mask, ArgumentMemory memory, std::string text)
-      : mask_(mask), memory_(std::move(memory)), text_(std::move(text)) {}
+  MaskObject(const Mask& mask, ArgumentMemory memory, MaskPart part)
+      : mask_(mask),
+        memory_(std::move(memory)),
+        parts_{std::make_shared<MaskPart>(std::move(part))} {}
 
   const Mask& mask() const { return mask_; }
   const ArgumentMemory& memory() const { return memory_; }
-  // As in Python: causal() & key_lengths(...).
-  const std::string& text() const { return text_; }
+  // As in Python: causal() & key_lengths([20, 13]).
+  nb::str text() const;
+  // [("causal", ()), ...], from which it can be made again.
+  nb::list state() const;
+  static MaskObject from_state(const nb::list& state);
 
   friend MaskObject operator&(const MaskObject& a, const MaskObject& b);
 
  private:
   Mask mask_;
   ArgumentMemory memory_;
-  std::string text_;
+  std::vector<std::shared_ptr<const MaskPart>> parts_;  // which & combines
 };
 
 class BiasObject {

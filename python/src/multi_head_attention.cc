@@ -24,6 +24,11 @@ namespace {
 
 using Self = nb::handle_t<LayerObject>;
 
+nb::object rotary_of(const nb::kwargs& keywords) {
+  return keywords.contains("rotary") ? nb::object(keywords["rotary"])
+                                     : nb::none();
+}
+
 LayerObject* create(nb::handle seed, const nb::kwargs& keywords) {
   constexpr std::string_view kOperation = "MultiHeadAttention.create";
   NamedFields fields(keywords, kOperation);
@@ -31,10 +36,10 @@ LayerObject* create(nb::handle seed, const nb::kwargs& keywords) {
   fields.end();
   const Seed drawn{unsigned_integer(seed, {kOperation, "seed"})};
   return new LayerObject(  // nanobind owns it
-      value_of(MultiHeadAttention::create(config, drawn)));
+      value_of(MultiHeadAttention::create(config, drawn)), rotary_of(keywords));
 }
 
-LayerObject* from_params(nb::handle params, const nb::kwargs& keywords) {
+MultiHeadAttention made_from(nb::handle params, const nb::kwargs& keywords) {
   constexpr std::string_view kOperation = "MultiHeadAttention.from_params";
   NamedFields fields(keywords, kOperation);
   HeadCounts counts = take_head_counts(fields);
@@ -44,7 +49,12 @@ LayerObject* from_params(nb::handle params, const nb::kwargs& keywords) {
   auto layer = value_of(MultiHeadAttention::from_params(
       NamedParams(params, kOperation).params(), std::move(counts)));
   check(layer.set_arithmetic(arithmetic));
-  return new LayerObject(std::move(layer));  // nanobind owns it
+  return layer;
+}
+
+LayerObject* from_params(nb::handle params, const nb::kwargs& keywords) {
+  return new LayerObject(  // nanobind owns it
+      made_from(params, keywords), rotary_of(keywords));
 }
 
 LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
@@ -77,11 +87,12 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
     HEADWISE_TRY(layer->set_arithmetic(arithmetic));
     return layer;
   });
-  return new LayerObject(value_of(std::move(read)));
+  return new LayerObject(  // nanobind owns it
+      value_of(std::move(read)), rotary_of(keywords));
 }
 
 // Views of the layer's memory, which keep it alive.
-nb::object params(Self self) {
+nb::object params_of(Self self) {
   nb::dict dict;
   for_each_param(nb::cast<LayerObject&>(self).params(),
                  [&](std::string_view name, const AnyView& values) {
@@ -92,6 +103,30 @@ nb::object params(Self self) {
                  });
   // An array that is put into a dict would change no parameter.
   return nb::steal(PyDictProxy_New(dict.ptr()));
+}
+
+// The arguments of from_params().
+nb::tuple state_of(Self self) {
+  const auto& layer = nb::cast<const LayerObject&>(self);
+  const nb::dict config = config_dict(layer.config());
+  nb::dict heads;
+  for (const char* name : {"num_heads", "num_kv_heads", "head_dim", "dropout",
+                           "qk_norm", "add_zero_attn", "arithmetic"}) {
+    heads[name] = config[name];
+  }
+  if (!layer.config().kv_group_sizes.empty()) {
+    heads["kv_group_sizes"] = config["kv_group_sizes"];
+  }
+  if (!layer.config().value_proj) {
+    heads["vdim"] = config["vdim"];
+  }
+  heads["rotary"] = layer.rotary();
+  return nb::make_tuple(params_of(self).attr("copy")(), heads);
+}
+
+void set_state(LayerObject& self, const nb::tuple& state) {
+  const nb::kwargs heads(nb::borrow<nb::kwargs>(state[1]));
+  new (&self) LayerObject(made_from(state[0], heads), rotary_of(heads));
 }
 
 constexpr char kForward[] =
@@ -238,6 +273,8 @@ Calls may be in several threads at once.)")
       .def("__call__", &LayerObject::forward, nb::arg("query").none(),
            nb::arg("key") = nb::none(), nb::arg("value") = nb::none(),
            nb::arg("options"), nb::sig(call.c_str()), "forward()")
+      .def("__getstate__", &state_of)
+      .def("__setstate__", &set_state)
       .def("__repr__", &text_of)
       .def(
           "forward_for_backward",
@@ -281,7 +318,7 @@ Calls may be in several threads at once.)")
            "both use what `other` keeps: layers that run one after another "
            "need it only once. Waits for calls that run.")
       .def_prop_ro(
-          "params", &params,
+          "params", &params_of,
           nb::sig("def params(self) -> Mapping[str, NDArray[numpy.float32]]"),
           "The parameters by name: NumPy's views of the layer's "
           "memory, read-only; set_params() changes them. Errors: "

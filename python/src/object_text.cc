@@ -8,8 +8,6 @@ namespace {
 // The longest list that is shown whole.
 constexpr std::size_t kMostItems = 6;
 
-nb::str value_text(nb::handle value);
-
 nb::str joined(const nb::list& texts) {
   return nb::str(nb::str(", ").attr("join")(texts));
 }
@@ -28,6 +26,8 @@ nb::str items_text(nb::handle items, const Text& text) {
   }
   return joined(texts);
 }
+
+}  // namespace
 
 nb::str value_text(nb::handle value) {
   if (nb::hasattr(value, "shape") && nb::hasattr(value, "dtype")) {
@@ -48,8 +48,6 @@ nb::str value_text(nb::handle value) {
   }
   return nb::repr(value);
 }
-
-}  // namespace
 
 nb::str object_text(nb::handle self, const nb::dict& entries) {
   nb::list texts;

@@ -26,7 +26,8 @@ LayerObject* remove(const LayerObject& layer, nb::handle heads,
   return new LayerObject(  // nanobind owns it
       value_of(layer.use([&](const MultiHeadAttention& whole) {
         return remove_heads(whole, numbers, part);
-      })));
+      })),
+      layer.rotary());
 }
 
 constexpr char kDocumentation[] =

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "named_fields.h"
+#include "new_array.h"
 #include "number_arguments.h"
 
 namespace headwise::python {
@@ -100,6 +101,40 @@ Rotary rotary_argument(nb::handle value, ArgumentName name) {
     sines = sin->view<float, 2>(kAxes);
   }
   return value_of(Rotary::from_tables(cosines, sines, config.layout));
+}
+
+nb::object rotary_rules(nb::handle value) {
+  if (value.is_none()) {
+    return nb::none();
+  }
+  nb::dict rules;
+  for (const auto& [key, entry] : nb::borrow<nb::dict>(value)) {
+    const std::string_view name = word(key, {"rotary", ""});
+    if (name != "cos" && name != "sin") {
+      rules[key] = nb::isinstance<nb::dict>(entry)
+                       ? nb::object(entry.attr("copy")())
+                       : nb::borrow(entry);
+    }
+  }
+  return rules;
+}
+
+nb::dict rotary_dict(const Rotary& rotary, nb::handle rules) {
+  nb::dict dict(nb::borrow<nb::dict>(rules));
+  if (rotary.frequencies().empty()) {
+    const std::size_t pairs = rotary.rotary_dim() / 2;
+    const Extents<2> extents = {rotary.positions(), pairs};
+    auto cos = value_of(Tensor<float, 2>::create_unset(extents));
+    auto sin = value_of(Tensor<float, 2>::create_unset(extents));
+    for (std::size_t n = 0; n < extents[0]; ++n) {
+      check(rotary.angles(static_cast<std::int64_t>(n),
+                          std::span(cos.data() + n * pairs, pairs),
+                          std::span(sin.data() + n * pairs, pairs)));
+    }
+    dict["cos"] = NewArray(std::move(cos)).object();
+    dict["sin"] = NewArray(std::move(sin)).object();
+  }
+  return dict;
 }
 
 }  // namespace headwise::python

@@ -14,4 +14,10 @@ namespace headwise::python {
 // (positions, rotary_dim / 2). Errors: TypeError; those of Rotary.
 Rotary rotary_argument(nb::handle value, ArgumentName name);
 
+// A copy of the dict without its tables, which the Rotary gives back; none for
+// none.
+nb::object rotary_rules(nb::handle value);
+// The dict again, with the Rotary's tables where it has some.
+nb::dict rotary_dict(const Rotary& rotary, nb::handle rules);
+
 }  // namespace headwise::python

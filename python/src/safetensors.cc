@@ -8,6 +8,7 @@
 #include "file_access.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
 
@@ -58,6 +59,7 @@ void bind_safetensors(nb::module_& module) {
                               "What headwise.SafetensorsFile reads from.")
       .def("array", &array, nb::arg("name").none(),
            nb::sig("def array(self, name: str) -> NDArray[Any]"))
+      .def(NoState("read_safetensors() its path again"))
       .def_prop_ro("names", &names, nb::sig("def names(self) -> list[str]"))
       .def_prop_ro("metadata", &metadata,
                    nb::sig("def metadata(self) -> dict[str, str]"));

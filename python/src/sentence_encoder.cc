@@ -13,6 +13,7 @@
 #include "file_access.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "object_text.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
@@ -165,6 +166,9 @@ void bind_sentence_encoder(nb::module_& module) {
       .def_ro("cut", &EmbeddingsObject::cut,
               nb::for_getter(nb::sig("def cut(self) -> NDArray[numpy.int64]")))
       .def_ro("tokens", &EmbeddingsObject::tokens)
+      .def(State([](EmbeddingsObject& e) {
+        return std::tie(e.embeddings, e.cut, e.tokens);
+      }))
       .def("__repr__", &text_of_properties);
   nb::class_<SentenceEncoder>(module, "SentenceEncoder",
                               R"(A model folder of the BERT family as a function
@@ -205,6 +209,7 @@ for models that headwise does not compute; MemoryError.)")
             return encoder.settings().max_tokens;
           },
           "The number of tokens used of a sentence, with [CLS] and [SEP].")
+      .def(NoState("read() the folder in each process"))
       .def("__repr__", &repr);
 }
 

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "object_text.h"
 
 namespace headwise::python {
@@ -139,6 +140,11 @@ What was not asked for is None. A call without a batch has no axis B.)")
           nb::arg("statistic"),
           nb::sig("def mean(self, statistic: Statistic) -> Any"),
           "The mean of one statistic in each head, (Hq).")
+      .def(State([](StatisticsObject& s) {
+        return std::tie(s.rows, s.top_keys, s.top_weights, s.columns,
+                        s.map_mean, s.map_largest, s.means, s.counted,
+                        s.without_key);
+      }))
       .def("__repr__", &text_of_properties);
 }
 

@@ -15,6 +15,7 @@
 #include "headwise/interop/atomic_file.h"
 #include "named_fields.h"
 #include "number_arguments.h"
+#include "object_state.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
 #include "view_changes.h"
@@ -308,6 +309,7 @@ TypeError, ValueError for other entries.)")
            nb::sig("def add_pruned(self, number: int, num_heads: int) -> None"),
            "A layer whose heads were all pruned. Errors: ValueError for 0 "
            "heads.")
+      .def(NoState("html() is its text"))
       .def("html", &PageObject::html, nb::sig("def html(self) -> str"),
            "The page of the layers so far. Errors: ValueError if there are no "
            "layers or no labels.")
