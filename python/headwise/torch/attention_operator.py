@@ -73,6 +73,10 @@ def _not_plain(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
             () if positions is NO_POSITIONS else positions, *options)
         return output, weights
     check_call(query, key, value, operands, positions, *options)
+    if options[3] > 0 and torch.jit.is_tracing():
+        raise NotImplementedError(
+            "attention: torch.jit.trace would record the dropout pattern as a constant; "
+            "expected dropout_p=0 (model.eval()), or torch.export")
     query, key, value = _cast_by_autocast(query, key, value)
     if by_formula:
         return reference_formula.attention(query, key, value, operands, positions, *options)
@@ -112,11 +116,21 @@ def new_seed() -> Tensor:
 
 def _autograd(keys, query, key, value, operands, *options):
     bias, sinks = operands[:2] if operands else (None, None)
-    if _wants_gradients(query, key, value, bias, sinks):
-        return Attention.apply(None, query, key, value, bias, sinks, operands, *options)
-    with _AutoDispatchBelowAutograd():
-        return operator_kernels.forward_op.redispatch(
-            keys & torch._C._after_autograd_keyset, query, key, value, operands, *options)
+    if not _wants_gradients(query, key, value, bias, sinks):
+        with _AutoDispatchBelowAutograd():
+            return operator_kernels.forward_op.redispatch(
+                keys & torch._C._after_autograd_keyset, query, key, value, operands, *options)
+    if torch._C._are_functorch_transforms_active():
+        return _recorded_by_formula(query, key, value, operands, *options)
+    return Attention.apply(None, query, key, value, bias, sinks, operands, *options)
+
+
+def _recorded_by_formula(query, key, value, operands, positions, *options):
+    """For a transform of torch.func inside a compiled function: below the dispatcher an
+    autograd.Function cannot serve it. Nothing reads the rows."""
+    output, weights = reference_formula.attention(
+        query, key, value, Operands(*operands), Positions(*positions), *options)
+    return output, output.new_empty((*query.shape[:3], 2), dtype=torch.float32), weights
 
 
 operator_kernels.library.impl("attention", _autograd, "Autograd", with_keyset=True)

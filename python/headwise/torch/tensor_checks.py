@@ -63,9 +63,10 @@ def check_call(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
                dropout_p: float, attn_weights: str) -> None:
     """The errors that the kernels have, for calls that reach them later or never."""
     check_tensors("attention", query, key, value)
-    if query.dim() != 4 or key.dim() != 4 or not key.shape[1]:
-        raise _shape_error("query and key", (query.shape, key.shape),
-                           "(B, Hq, L, D) and (B, Hkv, S, D)")
+    for name, tensor, axes in (("query", query, "(B, Hq, L, D)"),
+                               ("key", key, "(B, Hkv, S, D)")):
+        if tensor.dim() != 4 or not tensor.shape[1]:
+            raise _shape_error(name, tensor.shape, axes)
     batch, heads, queries, size = query.shape
     key_heads, keys = key.shape[1:3]
     if heads % key_heads:
@@ -102,10 +103,5 @@ def _check_broadcast(name: str, tensor: Tensor | None, scores: tuple[int, ...]) 
         raise _shape_error(name, tensor.shape, f"{scores[2:]} or {scores}, 1 where broadcast")
 
 
-def _shape_error(name: str, given: object, expected: object) -> ValueError:
-    return ValueError(f"attention: {name} has shape {_plain(given)}, expected {expected}")
-
-
-def _plain(shape: object) -> object:
-    """torch.Size as a tuple."""
-    return tuple(map(_plain, shape)) if isinstance(shape, tuple) else shape
+def _shape_error(name: str, given: torch.Size, expected: object) -> ValueError:
+    return ValueError(f"attention: {name} has shape {tuple(given)}, expected {expected}")
