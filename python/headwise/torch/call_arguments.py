@@ -17,6 +17,9 @@ class Operands(NamedTuple):
     key_starts: Tensor | None = None  # (B), int64
     key_lengths: Tensor | None = None  # (B), int64
     seed: Tensor | None = None  # (1), int64, of the dropout
+    # (2, sequences + 1), int64: where the sequences of queries begin and end in L,
+    # and those of keys in S. B is 1; masks and weights are those of a dense batch.
+    offsets: Tensor | None = None
 
 
 class Positions(NamedTuple):

@@ -85,6 +85,8 @@ def call_options(operands: Operands, positions: Positions, scale: float | None,
         options["query_start"] = positions.query_start
         options["bias"] = operands.bias
         options["sinks"] = operands.sinks
+        if operands.offsets is not None:
+            options["offsets"] = tuple(operands.offsets)
     if scale is not None:
         options["scale"] = scale
     if softcap:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from headwise.torch.attention_operator import attention
 from headwise.torch.call_arguments import NO_OPERANDS, Operands
+from headwise.torch.jagged_tensors import attention_of_jagged
 from headwise.torch.tensor_checks import check_device, check_tensors
 
 
@@ -23,18 +24,25 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                or the query's element type, added to the scores
     output     (..., Hq, L, Dv)
 
+    Or all three are nested tensors with layout=torch.jagged, (B, H, j, D), without
+    attn_mask; so is the output.
+
     is_causal  query i sees the keys up to i, counted from the first key, also
                where L and S differ
     dropout_p  always applied, as in torch: pass 0.0 outside training
 
     A row that sees no key gives 0. What a masked key holds, NaN included, does
-    not reach the output. Elements are float32, bfloat16 or float16. Scores and
-    softmax are float32 in all of them.
+    not reach the output. Elements are float32, bfloat16 or float16, with scores and
+    softmax in float32, or float64, computed by torch. attention() says what it does
+    with transforms and derivatives.
 
     Errors: TypeError for other element types and devices, and for a mask of
     integers; ValueError for shapes that do not fit and for is_causal together
     with attn_mask.
     """
+    if query.is_nested and query.layout == torch.jagged:
+        return attention_of_jagged(query, key, value, attn_mask, dropout_p, is_causal, scale,
+                                   enable_gqa)
     check_tensors("scaled_dot_product_attention", query, key, value)
     if attn_mask is not None and is_causal:
         raise ValueError(
@@ -115,15 +123,17 @@ def _mask_operands(attn_mask: Tensor | None, query: Tensor, key: Tensor,
         mask = _with_four_axes(mask)
     if mask.dtype == torch.bool:
         return Operands(mask=mask)
-    return Operands(bias=mask.float())
+    return Operands(bias=mask if query.dtype == torch.float64 else mask.float())
 
 
 def _check_mask(attn_mask: Tensor, query: Tensor, scores: tuple[int, ...]) -> None:
     check_device("scaled_dot_product_attention", "attn_mask", attn_mask)
     if attn_mask.dtype not in (torch.bool, torch.float32, query.dtype):
+        floats = ("torch.float32" if query.dtype == torch.float32
+                  else f"torch.float32 or {query.dtype}")
         raise TypeError(
             f"scaled_dot_product_attention: attn_mask is {attn_mask.dtype}; expected torch.bool "
-            f"(True = may attend), torch.float32 or {query.dtype}")
+            f"(True = may attend) or {floats}")
     if not 2 <= attn_mask.dim() <= len(scores) or any(
             extent not in (1, whole)
             for extent, whole in zip(reversed(attn_mask.shape), reversed(scores))):

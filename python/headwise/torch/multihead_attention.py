@@ -25,7 +25,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
     mask, NaN included, changes nothing that is not. A query that sees no key has
     attention weights of 0 and the output out_proj.bias (torch: NaN or
     out_proj.bias, depending on the path it takes). Elements are float32,
-    bfloat16 or float16.
+    bfloat16, float16 or float64, which torch computes.
 
     torch.nn.TransformerEncoderLayer calls it in training and inference.
     """
@@ -76,7 +76,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         # Like torch: only then the hint replaces the mask, for added keys, too.
         causal = is_causal and not need_weights and key_padding_mask is None
         operands = _mask_operands(key_padding_mask, None if causal else attn_mask,
-                                  query.shape[0], self._added_keys())
+                                  query, self._added_keys())
         q, k, v = (self._heads(projected) for projected in self._project(query, key, value))
         k, v = self._with_added_keys(k, self.bias_k), self._with_added_keys(v, self.bias_v)
         dropout_p = self.dropout if self.training else 0.0
@@ -176,11 +176,13 @@ def _weights_mode(need_weights: bool, average: bool, dropout_p: float) -> str:
     return "mean" if average else "per_head"
 
 
-def _mask_operands(key_padding_mask: Tensor | None, attn_mask: Tensor | None, batch: int,
+def _mask_operands(key_padding_mask: Tensor | None, attn_mask: Tensor | None, query: Tensor,
                    added_keys: int) -> Operands:
     """torch's masks, in which True means hidden, as headwise's. Every query sees
     the added keys."""
     mask = bias = key_mask = None
+    batch = query.shape[0]
+    of_scores = torch.float64 if query.dtype == torch.float64 else torch.float32
     if attn_mask is not None:
         # (1, 1, L, S) or (N, heads, L, S)
         by_scores = (attn_mask[None, None] if attn_mask.dim() == 2
@@ -188,12 +190,12 @@ def _mask_operands(key_padding_mask: Tensor | None, attn_mask: Tensor | None, ba
         if attn_mask.dtype == torch.bool:
             mask = functional.pad(~by_scores, (0, added_keys), value=True)
         else:
-            bias = functional.pad(by_scores.float(), (0, added_keys))
+            bias = functional.pad(by_scores.to(of_scores), (0, added_keys))
     if key_padding_mask is not None:
         if key_padding_mask.dtype == torch.bool:
             key_mask = functional.pad(~key_padding_mask, (0, added_keys), value=True)
         else:
-            of_keys = functional.pad(key_padding_mask.float(), (0, added_keys))
+            of_keys = functional.pad(key_padding_mask.to(of_scores), (0, added_keys))
             of_keys = of_keys[:, None, None, :]
             bias = of_keys if bias is None else bias + of_keys
     return Operands(bias=bias, mask=mask, key_mask=key_mask)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 _PLAIN_TYPES = frozenset((Tensor, torch.nn.Parameter, type(None)))
 
@@ -38,9 +39,19 @@ def is_plain(tensors: Sequence[Tensor | None], operands: Sequence[Tensor | None]
 
     Whether gradients are recorded or torch.compile is running is up to the caller.
     """
-    if not (tensors[0].is_cpu and _PLAIN_TYPES.issuperset(map(type, tensors))
+    first = tensors[0]
+    if not (first.is_cpu and first.dtype is not torch.float64
+            and _PLAIN_TYPES.issuperset(map(type, tensors))
             and _PLAIN_TYPES.issuperset(map(type, operands))):
         return False
     if _function_modes() or _dispatch_modes() or _transforms() or _trace() or _profiler():
         return False
+    if forward_ad._current_level >= 0:
+        return False
     return not torch.is_autocast_enabled("cpu")
+
+
+def transforms() -> frozenset[str]:
+    """The active transforms of torch.func: Grad, Vmap, Jvp, Functionalize."""
+    stack = torch._C._functorch.get_interpreter_stack() or ()
+    return frozenset(each.key().name for each in stack)

@@ -13,7 +13,8 @@ def tensors(query=(2, 4, 5, 8), key=(2, 4, 7, 8), value=None, seed=0, dtype=torc
     generator = torch.Generator().manual_seed(seed)
     shapes = (query, key, value or key)
     return [
-        torch.randn(shape, generator=generator).to(dtype).requires_grad_() for shape in shapes
+        torch.randn(shape, generator=generator).to(dtype).requires_grad_(dtype.is_floating_point)
+        for shape in shapes
     ]
 
 
@@ -200,7 +201,6 @@ def test_dropout_of_everything():
 
 
 REFUSED = {
-    "float64": (TypeError, "query is torch.float64", {"dtype": torch.float64}, {}),
     "sizes": (ValueError, "key", {"key": (2, 4, 7, 9)}, {}),
     "heads": (ValueError, "do not fit", {"key": (2, 3, 7, 8)}, {}),
     "groups": (ValueError, "head", {"key": (2, 3, 7, 8)}, {"enable_gqa": True}),
@@ -217,7 +217,13 @@ REFUSED = {
         {},
         {"attn_mask": torch.ones(5, 7, dtype=torch.bool), "is_causal": True},
     ),
-    "mask of integers": (TypeError, "attn_mask is", {}, {"attn_mask": torch.ones(5, 7).int()}),
+    "integers": (TypeError, "query is torch.int32; expected .* or torch.float64",
+                 {"dtype": torch.int32}, {}),
+    "mask of integers": (TypeError, "may attend\\) or torch.float32$", {},
+                         {"attn_mask": torch.ones(5, 7).int()}),
+    "mask of a 16-bit call": (TypeError, "may attend\\) or torch.float32 or torch.bfloat16$",
+                              {"dtype": torch.bfloat16},
+                              {"attn_mask": torch.ones(5, 7).half()}),
     "mask of bytes": (TypeError, "attn_mask", {}, {"attn_mask": torch.ones(5, 7).byte()}),
     "mask of one axis": (ValueError, "attn_mask has shape", {}, {"attn_mask": torch.ones(7)}),
     "mask of the batch": (ValueError, "attn_mask has shape", {}, {"attn_mask": torch.ones(2, 7)}),

@@ -200,6 +200,16 @@ def test_16_bit_module(dtype):
     torch.testing.assert_close(weights.float(), expected_weights, atol=0.03, rtol=0.1)
 
 
+@pytest.mark.parametrize("as_float", [False, True])
+def test_float64_module(as_float):
+    theirs, ours = (module.double() for module in modules(batch_first=True))
+    x = torch.randn(BATCH, QUERIES, EMBED).double()
+    mask = draw_mask("float" if as_float else "causal bool", (QUERIES, QUERIES))
+    mask = mask.double() / 3 if as_float else mask
+    for given, expected in zip(ours(x, x, x, attn_mask=mask), theirs(x, x, x, attn_mask=mask)):
+        torch.testing.assert_close(given, expected, atol=1e-14, rtol=1e-14)
+
+
 def test_state_hooks_copies_and_pickles_are_those_of_torch():
     theirs, ours = modules(add_bias_kv=True, batch_first=True)
     assert isinstance(ours, torch.nn.MultiheadAttention)
@@ -307,7 +317,8 @@ def test_encoder_and_decoder_of_a_transformer():
 
 
 REFUSED = {
-    "float64": (TypeError, "query is torch.float64", {"query": torch.ones(2, 5, 12).double()}),
+    "types": (TypeError, "key is torch.float32 and query is torch.float64", {
+        "query": torch.ones(2, 5, 12).double()}),
     "hint alone": (ValueError, "attn_mask", {"is_causal": True}),
     "query": (ValueError, "query has shape", {"query": torch.ones(2, 5, 11)}),
     "key": (ValueError, "key has shape", {"key": torch.ones(2, 7, 11)}),

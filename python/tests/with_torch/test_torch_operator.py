@@ -79,36 +79,6 @@ def test_gradients_equal_differences(mode):
     )
 
 
-def loss(*tensors):
-    return attention(*tensors)[0].square().sum()
-
-
-def attention_layer():
-    torch.manual_seed(3)
-    layer = headwise.torch.MultiheadAttention(8, 2, batch_first=True)
-    return lambda x: layer(x, x, x)[0].square().sum()
-
-
-SECOND_DERIVATIVES = {
-    "hvp": lambda x: torch.autograd.functional.hvp(loss, x, x),
-    "vhp": lambda x: torch.autograd.functional.vhp(loss, x, x),
-    "jvp": lambda x: torch.autograd.functional.jvp(loss, x, x),
-    "hessian": lambda x: torch.autograd.functional.hessian(loss, x),
-    "a penalty on a gradient": lambda x: torch.autograd.grad(
-        loss(*x), x[:1], create_graph=True)[0].norm(),
-    "a linear loss": lambda x: torch.autograd.grad(
-        attention(*x)[0].sum(), x[:1], create_graph=True),
-    "a penalty in a layer": lambda _: torch.autograd.functional.hvp(
-        attention_layer(), torch.ones(1, 3, 8), torch.ones(1, 3, 8)),
-}
-
-
-@pytest.mark.parametrize("name", SECOND_DERIVATIVES)
-def test_second_derivatives_are_refused_at_once(name):
-    with pytest.raises(NotImplementedError, match="create_graph=True.*'eager'"):
-        SECOND_DERIVATIVES[name](tuple(small()))
-
-
 def test_only_wanted_gradients_are_computed():
     query, key, value = small()
     key, value = key.detach(), value.detach()
