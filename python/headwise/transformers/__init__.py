@@ -8,6 +8,7 @@
     head_importance     how much each head matters
     prune_heads         removes heads from the parameters of a model
     from_pretrained     reads a model whose heads were pruned
+    register_layout     where the heads of an attention module of your own lie
     ablate              what removing each head does to a measure
     patch               what each head carries of the difference between two inputs
     path_patch          the same along one path, to other heads or to the output
@@ -36,6 +37,7 @@ from headwise.transformers.head_patterns import find_heads
 from headwise.transformers.head_scores import HeadScore, HeadScores
 from headwise.transformers.importance import head_importance, HeadImportance
 from headwise.transformers.intervention import Heads, HeadSelection, intervene, Intervention
+from headwise.transformers.known_layouts import HeadLayout, register_layout
 from headwise.transformers.logit_attribution import logit_attribution, LogitAttribution
 from headwise.transformers.observation import HeadStatistics, Observation, observe
 from headwise.transformers.observed_call import ObservedCall
@@ -47,10 +49,10 @@ from headwise.transformers.random_texts import repeated_random_tokens
 from headwise.transformers.registration import register
 
 __all__ = ["Circuit", "Effect", "HeadAttribution", "HeadComparison", "HeadComposition",
-           "HeadEffect", "HeadEffects", "HeadImportance", "HeadMeans", "HeadPair", "HeadScore",
-           "HeadScores", "HeadSelection", "HeadStatistics", "Heads", "Intervention",
-           "LogitAttribution", "Observation", "ObservedCall", "TokenAttribution", "ablate",
-           "attention_layers", "attribution", "compare", "composition", "find_heads",
-           "from_pretrained", "head_importance", "head_means", "intervene",
-           "logit_attribution", "observe", "patch", "path_patch", "prune_heads", "register",
-           "repeated_random_tokens"]
+           "HeadEffect", "HeadEffects", "HeadImportance", "HeadLayout", "HeadMeans",
+           "HeadPair", "HeadScore", "HeadScores", "HeadSelection", "HeadStatistics", "Heads",
+           "Intervention", "LogitAttribution", "Observation", "ObservedCall",
+           "TokenAttribution", "ablate", "attention_layers", "attribution", "compare",
+           "composition", "find_heads", "from_pretrained", "head_importance", "head_means",
+           "intervene", "logit_attribution", "observe", "patch", "path_patch", "prune_heads",
+           "register", "register_layout", "repeated_random_tokens"]

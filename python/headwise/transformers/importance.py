@@ -13,17 +13,19 @@ same for the models of the command.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
+from headwise.transformers.attention_layers import layer_numbers
+from headwise.transformers.evaluation import evaluated
 from headwise.transformers.head_gates import HeadGates
-from headwise.transformers.pruned_record import pruned_heads
+from headwise.transformers.head_layout import layers_with_heads
+from headwise.transformers.pruned_record import head_numbers
 
 Batch = Mapping[str, Any]
 Loss = Callable[[Any, Batch], torch.Tensor]
@@ -36,6 +38,7 @@ class HeadImportance:
     scores  by layer, one number per head that the layer has
     heads   by layer, the numbers of these heads, from before any pruning
     groups  by layer, how many query heads read one head of keys
+    layers  the numbers of these layers (`attention_layers`)
     order   (layer, head), the least important first; of equal scores the lowest
             layer and head
     """
@@ -43,12 +46,13 @@ class HeadImportance:
     scores: list[list[float]]
     heads: list[list[int]]
     groups: list[int]
+    layers: list[int]
 
     @property
     def order(self) -> list[tuple[int, int]]:
         ranked = sorted((score, layer, head)
-                        for layer, heads in enumerate(self.heads)
-                        for score, head in zip(self.scores[layer], heads))
+                        for layer, scores, heads in zip(self.layers, self.scores, self.heads)
+                        for score, head in zip(scores, heads))
         return [(layer, head) for _, layer, head in ranked]
 
     def least(self, count: int) -> dict[int, list[int]]:
@@ -60,9 +64,10 @@ class HeadImportance:
         """
         plan: dict[int, list[int]] = {}
         left = count
+        sizes = {layer: len(heads) for layer, heads in zip(self.layers, self.heads)}
         for layer, group in self._groups():
             removed = plan.get(layer, [])
-            if len(group) <= left and len(removed) + len(group) < len(self.heads[layer]):
+            if len(group) <= left and len(removed) + len(group) < sizes[layer]:
                 plan[layer] = sorted(removed + group)
                 left -= len(group)
         if left:
@@ -72,8 +77,9 @@ class HeadImportance:
 
     def _groups(self) -> list[tuple[int, list[int]]]:
         groups = []
-        for layer, (scores, heads) in enumerate(zip(self.scores, self.heads)):
-            size = self.groups[layer] if self.groups[layer] < len(heads) else 1
+        for layer, scores, heads, group in zip(self.layers, self.scores, self.heads,
+                                               self.groups):
+            size = group if group < len(heads) else 1
             for first in range(0, len(heads), size):
                 groups.append((sum(scores[first:first + size]), layer,
                                heads[first:first + size]))
@@ -107,17 +113,18 @@ def head_importance(model: nn.Module, batches: Iterable[Batch], loss: Loss,
     if not batches:
         raise ValueError("batches is empty, expected at least one batch")
     gates = HeadGates(model)
-    with _evaluated(model):
+    with evaluated(model):
         losses = _Losses(model, gates, loss)
         scores = (_by_ablation(losses, batches) if method == "ablation"
                   else _by_gradients(losses, batches, method))
-    heads = _numbers(model, gates)
-    for layer, values in enumerate(scores):
-        for head, score in zip(heads[layer], values.tolist()):
+    layers = layer_numbers(layers_with_heads(model))
+    heads = [head_numbers(model.config, *each) for each in zip(layers, gates.heads)]
+    for layer, numbers, values in zip(layers, heads, scores):
+        for head, score in zip(numbers, values.tolist()):
             if not math.isfinite(score):
                 raise ValueError(f"the score of head {head} of layer {layer} is {score}")
     return HeadImportance(method, [each.tolist() for each in scores], heads,
-                          gates.group_sizes)
+                          gates.group_sizes, layers)
 
 
 class _Losses:
@@ -186,24 +193,3 @@ def _by_ablation(losses: _Losses, batches: list[Batch]) -> list[torch.Tensor]:
                                           - whole)
                     gates[layer][0, head] = 1
     return [each / examples for each in sums]
-
-
-def _numbers(model: nn.Module, gates: HeadGates) -> list[list[int]]:
-    gone = pruned_heads(model.config)
-    numbers = []
-    for layer, heads in enumerate(gates.heads):
-        removed = gone.get(layer, [])
-        numbers.append([head for head in range(heads + len(removed))
-                        if head not in removed])
-    return numbers
-
-
-@contextlib.contextmanager
-def _evaluated(model: nn.Module) -> Iterator[None]:
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True

@@ -207,5 +207,5 @@ def layout_of(module: nn.Module) -> HeadLayout:
     if row is None:
         raise NotImplementedError(
             f"the layout of {kind} is not known: describe where its heads are with "
-            f"headwise.transformers.register_layout({kind!r}, HeadLayout(...))")
+            f"headwise.register_layout({kind!r}, headwise.HeadLayout(...))")
     return row if isinstance(row, HeadLayout) else row(module)

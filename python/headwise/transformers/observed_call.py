@@ -15,8 +15,8 @@ from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.watched import Attended, Place
 
 # Statistics of every call's rows, in their order; "separator" needs separators.
-_ROWS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
-STATISTICS = (*_ROWS, "sink", "key_entropy")
+ROWS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
+STATISTICS = (*ROWS, "sink", "key_entropy")
 
 
 class ObservedCall:
@@ -98,7 +98,7 @@ def statistics_of_rows(seen: Any, call: AttentionCall) -> torch.Tensor:
     The entropy of a row counts the sink's share s as an outcome: H = H_keys (1 - s)
     - s ln s - (1 - s) ln(1 - s).
     """
-    rows = seen.statistics.rows[..., :len(_ROWS)]
+    rows = seen.statistics.rows[..., :len(ROWS)]
     entropy = rows[..., :1]
     if call.operands.sinks is None:
         return torch.cat([rows, torch.zeros_like(entropy), entropy], -1)

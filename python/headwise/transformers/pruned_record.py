@@ -20,6 +20,12 @@ def pruned_heads(config: PretrainedConfig) -> dict[int, list[int]]:
     return {int(layer): list(heads) for layer, heads in record["heads"].items()}
 
 
+def head_numbers(config: PretrainedConfig, layer: int, count: int) -> list[int]:
+    """The numbers of the `count` heads that a layer has, from before any pruning."""
+    gone = pruned_heads(config).get(layer, [])
+    return [head for head in range(count + len(gone)) if head not in gone]
+
+
 def layers_of_record(config: PretrainedConfig) -> int | None:
     """The number of attention layers that the model with the record had."""
     record = getattr(config, _KEY, None)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from headwise.transformers.attention_layers import layer_number
+from headwise.transformers.attention_layers import layer_number, layer_numbers
 from headwise.transformers.head_layout import (HeadFeatures, features, layers_with_heads,
                                                weight_axis)
 from headwise.transformers.own_heads import OwnHeads
@@ -72,7 +72,7 @@ def prune_heads(model: PreTrainedModel,
 def _checked(model: PreTrainedModel,
              heads: Mapping[int, Iterable[int]] | Mapping[str, Iterable[int]]) -> list[_Removal]:
     layers = layers_with_heads(model)
-    names = list(layers)
+    names = dict(zip(layer_numbers(layers), layers))
     gone = pruned_heads(model.config)
     wanted: dict[int, list[int]] = {}
     for layer, numbers in heads.items():

@@ -182,6 +182,14 @@ def _t5gemma():
         encoder=stack, decoder=stack, vocab_size=WORDS))
 
 
+def jamba():
+    """Layers 1 and 3 of 4 have attention."""
+    return tf.JambaForCausalLM(tf.JambaConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=4, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=WORDS, attn_layer_period=2, attn_layer_offset=1,
+        mamba_d_state=4, mamba_dt_rank=4, num_experts=2, use_mamba_kernels=False)).eval()
+
+
 MODELS = {
     "bert": _bert, "roberta": _roberta, "distilbert": _distilbert, "gpt2": _gpt2,
     "gpt_neox": _gpt_neox, "llama": _llama, "mistral": _mistral, "qwen2": _qwen2,

@@ -8,7 +8,7 @@ tf = pytest.importorskip("transformers")
 import headwise
 from headwise.transformers import attention_layers, head_means, prune_heads
 from plain_interventions import PlainModel
-from small_models import inputs_of, small_model
+from small_models import inputs_of, jamba, small_model
 
 MODELS = ["gpt2", "llama", "qwen3", "gemma2", "gemma3", "gpt_oss", "bert", "modernbert",
           "albert", "t5", "bart", "vit"]
@@ -347,10 +347,7 @@ def test_kinds_of_layers():
 
 def test_numbers_of_a_hybrid_model():
     """Layer 0 of Jamba is not one of attention."""
-    model = tf.JambaForCausalLM(tf.JambaConfig(
-        hidden_size=32, intermediate_size=48, num_hidden_layers=4, num_attention_heads=4,
-        num_key_value_heads=2, vocab_size=64, attn_layer_period=2, attn_layer_offset=1,
-        mamba_d_state=4, mamba_dt_rank=4, num_experts=2, use_mamba_kernels=False)).eval()
+    model = jamba()
     with torch.no_grad(), headwise.observe(model) as seen, headwise.intervene(model) as heads:
         model(input_ids=inputs_of("llama")["input_ids"])
         with pytest.raises(IndexError, match="no attention layer 0; its layers are 1, 3"):

@@ -6,9 +6,11 @@ import pytest
 torch = pytest.importorskip("torch")
 tf = pytest.importorskip("transformers")
 
-from headwise.transformers import attention_layers, from_pretrained, prune_heads
+import headwise
+from headwise.transformers import (attention_layers, from_pretrained, head_importance,
+                                   prune_heads)
 from headwise.transformers.head_layout import HeadFeatures, weight_axis
-from small_models import MODELS, inputs_of, small_model
+from small_models import MODELS, inputs_of, jamba, small_model
 
 KEEPING = {"t5": "position bias", "mt5": "position bias",
            "switchtransformers": "position bias", "olmo2": "norm runs over",
@@ -259,3 +261,15 @@ def test_heads_with_a_position_bias_of_all_layers_stay():
 def test_models_whose_heads_have_no_output_of_their_own_are_refused(make, reason):
     with pytest.raises(NotImplementedError, match=reason):
         prune_heads(make(), {0: [1]})
+
+
+def test_layers_of_a_hybrid_model_have_its_numbers():
+    """Only layers 1 and 3 of this model have attention."""
+    model, inputs = jamba(), inputs_of("llama")
+    importance = head_importance(model, [inputs], lambda output, _: output.logits.mean((1, 2)))
+    assert importance.layers == [1, 3]
+    prune_heads(model, {1: [0, 1], 3: [2, 3]})
+    with torch.no_grad(), headwise.observe(model) as seen:
+        model(**inputs)
+    assert list(seen.heads) == [(1, 2), (1, 3), (3, 0), (3, 1)]
+    assert importance.least(2).keys() <= {1, 3}
