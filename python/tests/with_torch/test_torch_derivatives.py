@@ -93,6 +93,24 @@ def test_the_first_derivatives_are_the_kernels():
         assert torch.equal(one, two) and torch.equal(one, three)
 
 
+def test_a_ragged_batch():
+    offsets = torch.tensor([[0, 2, 2, 5], [0, 3, 4, 6]])
+
+    def ragged(*inputs):
+        return attention(*inputs, operands=Operands(offsets=offsets), causal=True)[0]
+
+    def of_each_sequence(*inputs):
+        parts = [attention(*(each[:, :, a:b] for each, (a, b) in zip(
+            inputs, (ends[0], ends[1], ends[1]))), causal=True)[0]
+                 for ends in offsets.unfold(1, 2, 1).transpose(0, 1).tolist()]
+        return torch.cat(parts, 2)
+
+    inputs = tensors((1, 4, 5, 3), (1, 2, 6, 3), (1, 2, 6, 2))
+    expected = by_autograd(of_each_sequence, [each.double() for each in inputs])
+    for derivatives in (by_autograd, by_func, by_vmap):
+        check_close(derivatives(ragged, inputs), expected)
+
+
 TOOLS = {
     "jacrev": lambda f, x: jacrev(f, (0, 1, 2))(*x),
     "jacfwd": lambda f, x: jacfwd(f, (0, 1, 2))(*x),
@@ -206,6 +224,17 @@ def test_junk_that_no_query_sees_stays_out(junk):
         return attention(*inputs, operands=Operands(mask=mask))[0]
 
     for one, other in zip(by_autograd(call, dirty), by_autograd(call, clean)):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_lowest_finite_number_hides_in_the_formula(dtype):
+    query, key, value = small(dtype=torch.float64)
+    bias = torch.zeros(3, 4)
+    bias[0, 2:] = bias[2] = torch.finfo(dtype).min
+    results = [attention(query, key, value, operands=operands, attn_weights="per_head")
+               for operands in (Operands(bias=bias), Operands(mask=bias == 0))]
+    for one, other in zip(*results):
         assert torch.equal(one, other)
 
 

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from headwise import _core  # noqa: E402
-from headwise.torch import (Operands, attention, attention_operator,  # noqa: E402
-                            core_calls, scaled_dot_product_attention)
+from headwise.torch import (Operands, attention, core_calls,  # noqa: E402
+                            operator_kernels, scaled_dot_product_attention)
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 # The GPU would read memory that it does not have.
@@ -123,7 +123,7 @@ def test_kernels_run_on_the_gpu_and_stream_of_torch(monkeypatch):
     monkeypatch.setattr(core_calls, "_core",
                         types.SimpleNamespace(torch_attention=torch_attention))
     options = (None, 0.0, False, 0.0, "none")
-    attention_operator._on_gpu(attention_operator._forward)(*inputs(), (), (), *options)
+    operator_kernels._on_gpu(operator_kernels.forward_kernel)(*inputs(), (), (), *options)
     assert seen == [torch.device("cuda:0"), 1234, "left"]
 
 

@@ -62,20 +62,8 @@ def test_equals_torchs_jagged_attention():
         torch.testing.assert_close(ours, theirs)
 
 
-def test_second_derivatives_and_dropout():
-    query, key, value = x = inputs()
-    results = []
-    for dtype in (torch.float32, torch.float64):
-        # torch has no second derivatives of nested tensors themselves.
-        rows = [each.detach().values().to(dtype).requires_grad_() for each in x]
-        cast = [torch.nested.nested_tensor_from_jagged(each, like.offsets())
-                for each, like in zip(rows, x)]
-        output = scaled_dot_product_attention(*map(heads, cast), is_causal=True)
-        first = torch.autograd.grad(output.values().square().sum(), rows, create_graph=True)
-        results.append(torch.autograd.grad(sum(each.square().sum() for each in first), rows))
-    for one, two in zip(*results):
-        torch.testing.assert_close(one.double(), two, atol=1e-4, rtol=1e-4)
-
+def test_dropout():
+    x = *_, value = inputs()
     torch.manual_seed(3)
     output = scaled_dot_product_attention(*map(heads, x), dropout_p=0.5)
     (d_value,) = torch.autograd.grad(output.values().sum(), value)
