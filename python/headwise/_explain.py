@@ -110,8 +110,15 @@ def explain(
 ) -> Trace[A]:
     """The steps of attention(query, key, value, **options), each with its tensor.
 
-        print(headwise.explain(query, key, value, mask=headwise.causal()))
-        headwise.explain(query, key, value)["attn_weights"].array
+    >>> x = np.ones((1, 3, 2, 4), np.float32)
+    >>> steps = headwise.explain(x, x, x, mask=headwise.causal())
+    >>> print(steps)
+     1. scores: compare every query with every key, scaled
+        scores[b,h,i,j] = scale * sum_d q_heads[b,h,i,d] * k_heads[b,h,j,d]
+        shape (B=1, H=2, Lq=3, Lkv=3)  min 2, max 2
+    ...
+    >>> steps["attn_weights"].array[0, 0, 1]
+    array([0.5, 0.5, 0. ], dtype=float32)
 
     query   (B, Lq, Hq, D)     or without B, as for attention()
     key     (B, Lkv, Hkv, D)

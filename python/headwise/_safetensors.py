@@ -60,6 +60,12 @@ def read_safetensors(
              writes to the file, the arrays change, and if it gets shorter, the
              process ends (SIGBUS). "read": the whole file is read into memory
 
+    >>> layer = headwise.MultiHeadAttention.create(embed_dim=16, num_heads=2)
+    >>> layer.save("layer.safetensors")
+    >>> file = headwise.read_safetensors("layer.safetensors")
+    >>> file["w_q.weight"].shape, file.metadata["num_heads"]
+    ((16, 16), '2')
+
     Element types: F64 F32 F16 BF16, I8 to I64, U8 to U64, BOOL.
 
     Errors: OSError; ValueError for a file with wrong content;

@@ -21,9 +21,13 @@ def view(path: str | PathLike[str],
          **settings: Unpack[ViewOptions]) -> ViewPage:
     """Writes the page that shows every head of `layers`, and returns it.
 
-        headwise.view("page.html", [(query, key)], tokens, mask=headwise.causal())
-        headwise.view("page.html", outputs.attentions, tokens)
-        headwise.view("page.html", outputs.attentions, [["It", "rains"], ["Run"]])
+    >>> query, key = np.ones((2, 1, 3, 4, 8), np.float32)
+    >>> tokens = ["heads", "are", "many"]
+    >>> page = headwise.view("page.html", [(query, key)], tokens, mask=headwise.causal())
+    >>> attentions = np.full((1, 4, 3, 3), 1 / 3, np.float32)  # of one layer
+    >>> page = headwise.view("page.html", [attentions], tokens, title="Any model")
+    >>> of_two = np.full((2, 4, 3, 3), 1 / 3, np.float32)  # two sequences, one padded
+    >>> page = headwise.view("page.html", [of_two], [tokens, ["it", "rains"]])
 
     A layer is a pair query (B, Lq, Hq, D) and key (B, Lkv, Hkv, D), numbered from
     0, or a dict of the arguments of ViewPage.add(). Or each layer is its attention

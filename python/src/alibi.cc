@@ -19,8 +19,11 @@ void bind_alibi(nb::module_& module) {
       },
       nb::arg("num_heads"),
       nb::sig("def alibi_slopes(num_heads: int) -> NDArray[numpy.float32]"),
-      "The slopes of the paper, for alibi=: a NumPy array (num_heads) of "
-      "float32. Errors: ValueError for 0 heads.");
+      R"(The slopes of the paper, for alibi=: a NumPy array (num_heads) of
+float32. Errors: ValueError for 0 heads.
+
+    >>> headwise.alibi_slopes(4)
+    array([0.25      , 0.0625    , 0.015625  , 0.00390625], dtype=float32))");
 }
 
 }  // namespace headwise::python

@@ -58,6 +58,16 @@ Options; None is the default of each:
 constexpr char kResult[] = R"(
 Returns the output, or an AttentionResult if more was asked for.
 
+    >>> query, key, value = np.ones((3, 2, 20, 8, 64), np.float32)
+    >>> headwise.attention(query, key, value).shape
+    (2, 20, 8, 64)
+    >>> result = headwise.attention(query, key, value, mask=headwise.causal(),
+    ...                             attn_weights="per_head", statistics={"rows": True})
+    >>> result.attn_weights[0, 3, 1, :3]  # head 3, query 1
+    array([0.5, 0.5, 0. ], dtype=float32)
+    >>> result.statistics.mean("entropy").shape  # one number per head
+    (8,)
+
 Errors: ValueError for shapes and values, TypeError for element types, devices
 and unknown options, NotImplementedError, MemoryError. A torch tensor that
 requires a gradient is a TypeError while gradients are recorded: headwise.torch

@@ -287,6 +287,13 @@ constexpr char kDocumentation[] =
     options    those of the attention() call, but not lse, softmax_rows, out
 
 Returns AttentionGradients. A gradient has the shape of what it belongs to.
+
+    >>> x = np.ones((1, 6, 2, 8), np.float32)
+    >>> saved = headwise.attention(x, x, x, softmax_rows=True)
+    >>> headwise.attention_backward(x, x, x, saved.output, saved.softmax_rows, x,
+    ...                             gradients=["query", "value"])
+    AttentionGradients(query=float32 (1, 6, 2, 8), value=float32 (1, 6, 2, 8))
+
 Errors: those of attention(); also ValueError for statistics and
 NotImplementedError for key_part.)";
 

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <utility>
 
 #include "bindings.h"
 #include "call_options.h"
@@ -11,6 +12,7 @@
 #include "headwise/attention/plan.h"
 #include "number_arguments.h"
 #include "object_state.h"
+#include "object_text.h"
 
 namespace headwise::python {
 namespace {
@@ -44,6 +46,8 @@ class PlanObject {
             : offsets_argument(offsets, "AttentionPlan.run", memory));
   }
   std::size_t workspace_bytes() const { return plan_.workspace_bytes(); }
+  const AttentionShape& shape() const { return plan_.spec().shape; }
+  const nb::kwargs& keywords() const { return keywords_; }
 
  private:
   AttentionPlan create(const AttentionShape& shape) {
@@ -57,15 +61,35 @@ class PlanObject {
   AttentionPlan plan_;
 };
 
+// The arguments of create().
+nb::str text_of(nb::handle self) {
+  const auto& plan = nb::cast<const PlanObject&>(self);
+  const AttentionShape& shape = plan.shape();
+  nb::dict entries;
+  for (const auto& [name, size] : {std::pair("B", shape.B),
+                                   {"Hq", shape.Hq},
+                                   {"Hkv", shape.Hkv},
+                                   {"Lq", shape.Lq},
+                                   {"Lkv", shape.Lkv},
+                                   {"D", shape.D},
+                                   {"Dv", shape.Dv}}) {
+    entries[name] = size;
+  }
+  entries.update(plan.keywords());
+  return object_text(self, entries);
+}
+
 }  // namespace
 
 void bind_attention_plan(nb::module_& module) {
   nb::class_<PlanObject>(module, "AttentionPlan",
                          R"(Attention in two steps: check once, run many times.
 
-    plan = AttentionPlan.create(B=1, Hq=8, Hkv=8, Lq=20, Lkv=20, D=64, Dv=64,
-                                mask=causal())
-    output = plan.run(query, key, value)
+    >>> plan = headwise.AttentionPlan.create(B=1, Hq=8, Hkv=8, Lq=20, Lkv=20, D=64,
+    ...                                      Dv=64, mask=headwise.causal())
+    >>> query, key, value = np.ones((3, 1, 20, 8, 64), np.float32)
+    >>> plan.run(query, key, value).shape
+    (1, 20, 8, 64)
 
 Runs may be in several threads at once.)")
       .def_static(
@@ -94,6 +118,7 @@ Runs may be in several threads at once.)")
           "attention() but out, state, lse and softmax_rows. Errors: those of "
           "attention().")
       .def(NoState("create() it again"))
+      .def("__repr__", &text_of)
       .def("run", &PlanObject::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(), nb::kw_only(),
            nb::arg("offsets") = nb::none(), nb::arg("outputs"),

@@ -18,6 +18,7 @@
 #include "kv_cache_object.h"
 #include "number_arguments.h"
 #include "object_state.h"
+#include "object_text.h"
 
 namespace headwise::python {
 namespace {
@@ -106,19 +107,29 @@ class DecodePlanObject {
         options_(std::make_unique<CallOptions>(kCreate)),
         keywords_(keywords),
         num_heads_(unsigned_integer(num_heads, {kCreate, "num_heads"})),
-        plan_(create(unsigned_integer(max_queries, {kCreate, "max_queries"}))),
+        max_queries_(unsigned_integer(max_queries, {kCreate, "max_queries"})),
+        plan_(create()),
         workspace_(value_of(Workspace::create(plan_.workspace_bytes()))) {}
 
   nb::object run(nb::handle ids, nb::handle query, nb::handle key,
                  nb::handle value, nb::handle offsets,
                  const CallOptions& wanted);
   std::size_t workspace_bytes() const { return plan_.workspace_bytes(); }
+  // The arguments of create().
+  nb::dict entries() const {
+    nb::dict entries;
+    entries["cache"] = cache_;
+    entries["num_heads"] = num_heads_;
+    entries["max_queries"] = max_queries_;
+    entries.update(keywords_);
+    return entries;
+  }
 
  private:
-  DecodePlan create(std::size_t max_queries) {
+  DecodePlan create() {
     options_->read(keywords_, {kAttentionOptions, kOperationOptions});
     return value_of(state_.one_at_a_time.run([&] {
-      return DecodePlan::create(state_.cache, num_heads_, max_queries,
+      return DecodePlan::create(state_.cache, num_heads_, max_queries_,
                                 options_->attention, options_->operation);
     }));
   }
@@ -141,7 +152,7 @@ class DecodePlanObject {
   CacheObject& state_;
   std::unique_ptr<CallOptions> options_;
   nb::kwargs keywords_;  // an executor lies in it
-  std::size_t num_heads_;
+  std::size_t num_heads_, max_queries_;
   DecodePlan plan_;
   Workspace workspace_;  // of one run at a time, as the cache is
 };
@@ -193,9 +204,16 @@ void bind_decode_plan(nb::module_& module) {
       R"(A step of a model that generates text: adds the new tokens of some
 sequences to a KvCache and attends to everything those sequences hold then.
 
-    plan = DecodePlan.create(cache, num_heads=32, max_queries=512,
-                             mask=causal())
-    output = plan.run([id], query, key, value)
+    >>> cache = headwise.KvCache.create(num_kv_heads=8, head_dim=64, max_tokens=4096)
+    >>> plan = headwise.DecodePlan.create(cache, num_heads=32, max_queries=512,
+    ...                                   mask=headwise.causal())
+    >>> id = cache.add()
+    >>> query = np.ones((1, 5, 32, 64), np.float32)
+    >>> key, value = np.ones((2, 1, 5, 8, 64), np.float32)
+    >>> plan.run([id], query, key, value).shape
+    (1, 5, 32, 64)
+    >>> cache.length(id)
+    5
 
 A row has the bits of attention() on what the cache holds.)")
       .def_static(
@@ -252,6 +270,11 @@ those of the new tokens' rows; columns are (B, Hq, longest length), with offsets
 (1, Hq, all lengths). Errors: those of append(), and ValueError for more than max_queries tokens; then nothing was
 appended.)")
       .def(NoState("create() it again"))
+      .def("__repr__",
+           [](nb::handle self) {
+             return object_text(
+                 self, nb::cast<const DecodePlanObject&>(self).entries());
+           })
       .def_prop_ro("workspace_bytes", &DecodePlanObject::workspace_bytes,
                    "The memory that a run needs.");
 }

@@ -17,6 +17,7 @@
 #include "layer_object.h"
 #include "new_array.h"
 #include "object_state.h"
+#include "object_text.h"
 #include "one_at_a_time.h"
 
 namespace headwise::python {
@@ -185,6 +186,7 @@ and numbers that describe the tensor:
         return std::tie(s.name, s.axes, s.array, s.operation, s.formula,
                         n.count, n.finite, n.min, n.max, n.masked, n.nan);
       }))
+      .def("__repr__", &text_of_properties)
       .def_ro("name", &StepObject::name, nb::sig("def name(self) -> str"))
       .def_ro("axes", &StepObject::axes,
               nb::sig("def axes(self) -> tuple[str, ...]"))

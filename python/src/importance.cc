@@ -130,11 +130,17 @@ constexpr char kSignature[] =
 constexpr char kDocumentation[] =
     R"(How much each head matters, and in which order heads could be removed.
 
-    def losses(begin, end, gates):
-        output = layer.forward(x[begin:end], head_gates=gates[0])
-        return ((output - target[begin:end]) ** 2).mean((1, 2))
-
-    importance([8], examples=len(x), losses=losses, method="ablation")
+    >>> layer = headwise.MultiHeadAttention.create(embed_dim=64, num_heads=8)
+    >>> x = np.ones((4, 5, 64), np.float32)
+    >>> target = np.zeros_like(x)
+    >>> def losses(begin, end, gates):
+    ...     output = layer(x[begin:end], head_gates=gates[0])
+    ...     return ((output - target[begin:end]) ** 2).mean((1, 2))
+    >>> heads = headwise.importance([8], examples=len(x), losses=losses,
+    ...                             method="ablation")
+    >>> heads.scores[0].shape
+    (8,)
+    >>> smaller = headwise.remove_heads(layer, [head for _, head in heads.order[:3]])
 
 num_heads is the number of heads of each layer. The model is one of these
 functions, of the examples [begin, end) and of the gates: for each layer a NumPy

@@ -1,5 +1,8 @@
 #include "kv_cache_object.h"
 
+#include <nanobind/stl/string.h>
+
+#include <array>
 #include <string>
 
 #include "bindings.h"
@@ -219,10 +222,13 @@ void bind_kv_cache(nb::module_& module) {
       module, "KvCache",
       R"(The keys and values of sequences that grow; one cache per layer.
 
-    cache = KvCache.create(num_kv_heads=8, head_dim=128, max_tokens=65536,
-                           max_sequences=16)
-    id = cache.add()
-    cache.append([id], key, value)
+    >>> cache = headwise.KvCache.create(num_kv_heads=8, head_dim=64, max_tokens=4096)
+    >>> id = cache.add()
+    >>> key, value = np.ones((2, 1, 5, 8, 64), np.float32)
+    >>> cache.append([id], key, value)
+    >>> keys, values = cache.read(id, first=2)
+    >>> keys.shape
+    (3, 8, 64)
 
 DecodePlan appends and attends in one call. All memory is taken in create().
 Errors are found before anything is changed. Threads may share a cache; their
@@ -332,6 +338,20 @@ the cache has too few free pages.)")
         },
         what);
   };
+  cache.def("__repr__", [](CacheObject& self) {
+    const KvCacheOptions& options = self.cache.options();
+    const auto numbers = self.one_at_a_time.run([&] {
+      return std::array{self.cache.sequences(), self.cache.pages(),
+                        self.cache.free_pages(), self.cache.bytes()};
+    });
+    return nb::str(
+               "<KvCache: {} of {} sequences, {} of {} pages free, {} heads of "
+               "{}, {}, {:.1f} MiB>")
+        .format(numbers[0], options.max_sequences, numbers[2], numbers[1],
+                options.num_kv_heads, options.head_dim,
+                std::string(name_of(options.dtype)),
+                static_cast<double>(numbers[3]) / (1 << 20));
+  });
   count("sequences", &KvCache::sequences, "How many there are.");
   count("pages", &KvCache::pages, "How many there are.");
   count("free_pages", &KvCache::free_pages, "How many are free.");

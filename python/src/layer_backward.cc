@@ -176,6 +176,7 @@ gradient is the sum of the three.)")
 for one backward pass: the layer, and the tensors and options of the call, which
 must keep their values until then.)")
       .def(NoState("it belongs to one forward pass; call backward() first"))
+      .def("__repr__", &text_of_properties)
       .def_prop_ro("result", &SavedLayer::result,
                    nb::sig("def result(self) -> Any"),
                    "What forward() returns.")

@@ -111,10 +111,10 @@ MaskObject make_documents(nb::handle query_ids, nb::handle key_ids) {
              : make_documents_of<2>(query_ids, key_ids, "(B, Lq)", "(B, Lkv)");
 }
 
-MaskObject make_dense_mask(nb::handle array, nb::handle axes, ArgumentName name,
-                           Graph graph = Graph::refused) {
+MaskObject make_dense_mask(nb::handle array, nb::handle axes,
+                           ArgumentName name) {
   ArgumentMemory memory;
-  const Booleans read = booleans(array, name, memory, graph);
+  const Booleans read = booleans(array, name, memory);
   const std::vector<Axis> named = axes_of(axes, read.extents, name);
   return {dense(read.data, NamedAxes(read.extents, read.strides, named)),
           std::move(memory),
@@ -123,6 +123,24 @@ MaskObject make_dense_mask(nb::handle array, nb::handle axes, ArgumentName name,
                  numpy_copy(read.data, read.extents, read.strides),
                  axis_names(named));
            }}};
+}
+
+// Of one call, which needs to know the array no longer.
+MaskObject make_passing_mask(nb::handle array, ArgumentName name, Graph graph) {
+  ArgumentMemory memory;
+  const Booleans read = booleans(array, name, memory, graph);
+  const std::vector<Axis> named = axes_of(nb::none(), read.extents, name);
+  return {dense(read.data, NamedAxes(read.extents, read.strides, named)),
+          std::move(memory)};
+}
+
+const MaskObject* mask_in(nb::handle value) {
+  const MaskObject* mask = nullptr;
+  if (!nb::try_cast(value, mask, false) || mask == nullptr) {
+    return nullptr;
+  }
+  mask->memory().expect_in_place();
+  return mask;
 }
 
 BiasObject make_dense_bias(nb::handle array, nb::handle axes, ArgumentName name,
@@ -155,30 +173,32 @@ MaskObject operator&(const MaskObject& a, const MaskObject& b) {
   MaskObject both = a;
   both.mask_ = a.mask_ & b.mask_;
   both.memory_.share(b.memory_);
-  both.parts_.insert(both.parts_.end(), b.parts_.begin(), b.parts_.end());
+  std::vector<MaskPart> parts = *a.parts_;
+  parts.insert(parts.end(), b.parts_->begin(), b.parts_->end());
+  both.parts_ = std::make_shared<std::vector<MaskPart>>(std::move(parts));
   return both;
 }
 
 nb::str MaskObject::text() const {
   nb::list texts;
-  for (const auto& part : parts_) {
+  for (const MaskPart& part : *parts_) {
     nb::list arguments;
-    for (const nb::handle each : part->arguments()) {
+    for (const nb::handle each : part.arguments()) {
       const bool numbers =
           nb::hasattr(each, "ndim") && nb::cast<int>(each.attr("ndim")) == 1;
       arguments.append(
           value_text(numbers ? each.attr("tolist")() : nb::borrow(each)));
     }
     texts.append(nb::str("{}({})").format(
-        part->function, nb::str(", ").attr("join")(arguments)));
+        part.function, nb::str(", ").attr("join")(arguments)));
   }
   return nb::str(nb::str(" & ").attr("join")(texts));
 }
 
 nb::list MaskObject::state() const {
   nb::list state;
-  for (const auto& part : parts_) {
-    state.append(nb::make_tuple(part->function, part->arguments()));
+  for (const MaskPart& part : *parts_) {
+    state.append(nb::make_tuple(part.function, part.arguments()));
   }
   return state;
 }
@@ -206,12 +226,10 @@ Bias BiasObject::bias() const {
 }
 
 MaskObject mask_argument(nb::handle value, ArgumentName name, Graph graph) {
-  const MaskObject* mask = nullptr;
-  if (nb::try_cast(value, mask, false) && mask != nullptr) {
-    mask->memory().expect_in_place();
+  if (const MaskObject* mask = mask_in(value)) {
     return *mask;
   }
-  return make_dense_mask(value, nb::none(), name, graph);
+  return make_passing_mask(value, name, graph);
 }
 
 BiasObject bias_argument(nb::handle value, ArgumentName name, Graph graph) {
@@ -225,7 +243,10 @@ BiasObject bias_argument(nb::handle value, ArgumentName name, Graph graph) {
 
 void bind_masks(nb::module_& module) {
   const auto combined = [](const MaskObject& a, nb::handle b) {
-    return a & mask_argument(b, {"&", "mask"});
+    const MaskObject* mask = mask_in(b);
+    return a &
+           (mask != nullptr ? *mask
+                            : make_dense_mask(b, nb::none(), {"&", "mask"}));
   };
   nb::class_<MaskObject> mask(module, "Mask",
                               R"(Which keys a query may attend to.
@@ -270,31 +291,55 @@ may attend.)");
       [] {
         return MaskObject(causal(), {}, {"causal", [] { return nb::tuple(); }});
       },
-      "Allows key j for query i when j <= i + query_start.");
+      R"(Allows key j for query i when j <= i + query_start.
+
+    >>> x = np.ones((1, 4, 1, 2), np.float32)  # 4 tokens
+    >>> headwise.explain(x, x, x, mask=headwise.causal())[1].array[0, 0].astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [1, 1, 1, 0],
+           [1, 1, 1, 1]]))");
   module.def("window", &make_window, nb::arg("left").none(),
              nb::arg("right").none(), nb::arg("keep_first") = 0,
              nb::sig("def window(left: int | None, right: int | None, "
                      "keep_first: int = 0) -> Mask"),
              R"(Allows the keys near the query's position p = i + query_start:
 p - left <= j <= p + right, and the first `keep_first` keys of the sequence up to
-p + right. None: all keys on that side.)");
+p + right. None: all keys on that side.
+
+    >>> x = np.ones((1, 4, 1, 2), np.float32)  # 4 tokens
+    >>> headwise.explain(x, x, x, mask=headwise.window(1, 0))[1].array[0, 0].astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]]))");
   module.def("key_lengths", &make_key_lengths, nb::arg("lengths"),
              nb::sig("def key_lengths(lengths: Integers) -> Mask"),
              R"(Allows key j of sequence b when j < lengths[b], or
 j < lengths[b, i] for query i.
 
-    lengths  (B) or (B, Lq)  whole numbers from 0 to Lkv; copied)");
+    lengths  (B) or (B, Lq)  whole numbers from 0 to Lkv; copied
+
+    >>> headwise.causal() & headwise.key_lengths([20, 13])
+    causal() & key_lengths([20, 13]))");
   module.def("key_starts", &make_key_starts, nb::arg("starts"),
              nb::sig("def key_starts(starts: Integers) -> Mask"),
              R"(Allows key j of sequence b when j >= starts[b]: padding on the
 left. Positions still include the padding.
 
-    starts  (B)  whole numbers from 0 to Lkv; copied)");
+    starts  (B)  whole numbers from 0 to Lkv; copied
+
+    >>> headwise.key_starts([0, 7])
+    key_starts([0, 7]))");
   module.def("key_padding", &make_key_padding, nb::arg("padding"),
              nb::sig("def key_padding(padding: Array) -> Mask"),
              R"(Allows key j of sequence b when padding[b, j] is True.
 
-    padding  (B, Lkv)  bool, True = may attend; bool arrays are not copied)");
+    padding  (B, Lkv)  bool, True = may attend; bool arrays are not copied
+
+    >>> tokens = np.array([[5, 9, 2, 0, 0]])
+    >>> headwise.key_padding(tokens != 0)
+    key_padding(bool (1, 5)))");
   module.def("documents", &make_documents, nb::arg("query_ids"),
              nb::arg("key_ids"),
              nb::sig("def documents(query_ids: Integers, key_ids: Integers) "
@@ -303,7 +348,14 @@ left. Positions still include the padding.
 document. Ids do not decrease along a row.
 
     query_ids  (B, Lq) or (Lq)    whole numbers; copied
-    key_ids    (B, Lkv) or (Lkv)  whole numbers; copied)");
+    key_ids    (B, Lkv) or (Lkv)  whole numbers; copied
+
+    >>> x = np.ones((1, 4, 1, 2), np.float32)  # 4 tokens
+    >>> headwise.explain(x, x, x, mask=headwise.documents([0, 0, 0, 1], [0, 0, 0, 1]))[1].array[0, 0].astype(int)
+    array([[1, 1, 1, 0],
+           [1, 1, 1, 0],
+           [1, 1, 1, 0],
+           [0, 0, 0, 1]]))");
   module.def(
       "dense", &make_dense, nb::arg("array"), nb::arg("axes") = nb::none(),
       nb::sig("def dense(array: Array, axes: Sequence[AxisName] | None = "
@@ -312,7 +364,12 @@ document. Ids do not decrease along a row.
 with named axes: any of "B", "H", "Lq", "Lkv" in any order. An axis that is not
 named, or that has extent 1, is broadcast. The array is not copied.
 
-    array  any rank with names, else (Lq, Lkv) or (B, H, Lq, Lkv))");
+    array  any rank with names, else (Lq, Lkv) or (B, H, Lq, Lkv)
+
+    >>> headwise.dense(np.zeros((8, 20, 20), np.float32), ("H", "Lq", "Lkv"))
+    Bias(float32 (8, 20, 20))
+    >>> headwise.dense(np.tri(20, dtype=bool))
+    dense(bool (20, 20), ('Lq', 'Lkv')))");
 }
 
 }  // namespace headwise::python

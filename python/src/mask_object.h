@@ -27,7 +27,10 @@ class MaskObject {
   MaskObject(const Mask& mask, ArgumentMemory memory, MaskPart part)
       : mask_(mask),
         memory_(std::move(memory)),
-        parts_{std::make_shared<MaskPart>(std::move(part))} {}
+        parts_(std::make_shared<std::vector<MaskPart>>(1, std::move(part))) {}
+  // Of an array that one call gives: it has no state.
+  MaskObject(const Mask& mask, ArgumentMemory memory)
+      : mask_(mask), memory_(std::move(memory)) {}
 
   const Mask& mask() const { return mask_; }
   const ArgumentMemory& memory() const { return memory_; }
@@ -42,7 +45,8 @@ class MaskObject {
  private:
   Mask mask_;
   ArgumentMemory memory_;
-  std::vector<std::shared_ptr<const MaskPart>> parts_;  // which & combines
+  // Which & combines; shared by copies.
+  std::shared_ptr<const std::vector<MaskPart>> parts_;
 };
 
 class BiasObject {

@@ -208,8 +208,14 @@ void bind_layer(nb::module_& module) {
   nb::class_<LayerObject>(module, "MultiHeadAttention",
                           R"(The layer with its projections.
 
-    layer = MultiHeadAttention.create(embed_dim=512, num_heads=8, seed=7)
-    output = layer.forward(x, mask=causal())
+    >>> layer = headwise.MultiHeadAttention.create(embed_dim=64, num_heads=8, seed=7)
+    >>> x = np.ones((2, 5, 64), np.float32)
+    >>> layer(x, mask=headwise.causal()).shape
+    (2, 5, 64)
+    >>> saved = layer.forward_for_backward(x)
+    >>> gradients = saved.backward(np.ones_like(x))
+    >>> layer.set_params({name: layer.params[name] - 0.01 * gradient
+    ...                   for name, gradient in gradients.params.items()})
 
     w_q.weight  (num_heads * head_dim, query_dim)     w_q.bias  (out features)
     w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias

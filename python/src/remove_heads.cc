@@ -43,6 +43,11 @@ remaining heads. The output is that of head_gates of 0, except for rounding.
     constant  a removed head added w_o b_v to every output, whatever it attended
               to: "into_bias" adds that to the output bias, "dropped" does not
 
+    >>> layer = headwise.MultiHeadAttention.create(embed_dim=64, num_heads=8)
+    >>> smaller = headwise.remove_heads(layer, [1, 6])
+    >>> smaller.config["num_heads"], smaller.params["w_q.weight"].shape
+    (6, (48, 64))
+
 Errors: ValueError for a head that does not exist or is given twice;
 NotImplementedError for a layer without w_o, and for a norm over the whole
 projection.)";

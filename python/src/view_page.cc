@@ -16,6 +16,7 @@
 #include "named_fields.h"
 #include "number_arguments.h"
 #include "object_state.h"
+#include "object_text.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
 #include "view_changes.h"
@@ -114,6 +115,7 @@ class PageObject {
     check(one_at_a_time_.run([&] {
       return as_page ? page_.add(layer) : page_.add(layer, own.attention);
     }));
+    ++layers_;
   }
   void add_attn_weights(nb::handle attn_weights, nb::handle number,
                         nb::handle head_numbers, nb::handle num_heads) {
@@ -128,11 +130,20 @@ class PageObject {
         .num_heads = unsigned_integer(num_heads, {kAddWeights, "num_heads"}),
         .attn_weights = given.view()};
     check(one_at_a_time_.run([&] { return page_.add(layer); }));
+    ++layers_;
   }
   void add_pruned(nb::handle number, nb::handle num_heads) {
     const std::size_t layer = unsigned_integer(number, {kAdd, "number"});
     const std::size_t heads = unsigned_integer(num_heads, {kAdd, "num_heads"});
     check(one_at_a_time_.run([&] { return page_.add_pruned(layer, heads); }));
+    ++layers_;
+  }
+  // The number of layers, and the arguments of create().
+  nb::dict entries() const {
+    nb::dict entries;
+    entries["layers"] = layers_;
+    entries.update(document_.keywords);
+    return entries;
   }
   void set_changes(nb::handle changes) {
     std::vector<ViewedChange> list = viewed_changes(changes);
@@ -194,6 +205,7 @@ class PageObject {
 
   Document document_;
   Form form_;
+  std::size_t layers_ = 0;
   ViewPage page_;
   OneAtATime one_at_a_time_;
 };
@@ -310,6 +322,11 @@ TypeError, ValueError for other entries.)")
            "A layer whose heads were all pruned. Errors: ValueError for 0 "
            "heads.")
       .def(NoState("html() is its text"))
+      .def("__repr__",
+           [](nb::handle self) {
+             return object_text(self,
+                                nb::cast<const PageObject&>(self).entries());
+           })
       .def("html", &PageObject::html, nb::sig("def html(self) -> str"),
            "The page of the layers so far. Errors: ValueError if there are no "
            "layers or no labels.")
