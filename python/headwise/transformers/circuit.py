@@ -6,7 +6,7 @@ import torch
 
 
 class Circuit:
-    """left (n, D) times right (D, m), which are a head's parameters, in float32 at least.
+    """left (n, D) times right (D, m), which are the parameters of a head.
 
         circuit.matrix             (n, m)
         first @ then               the circuit of both, one after the other
@@ -21,9 +21,7 @@ class Circuit:
         if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
             raise ValueError(f"left has the shape {tuple(left.shape)} and right "
                              f"{tuple(right.shape)}, expected (n, D) and (D, m)")
-        dtype = torch.promote_types(torch.promote_types(left.dtype, right.dtype),
-                                    torch.float32)
-        self.left, self.right = left.detach().to(dtype), right.detach().to(dtype)
+        self.left, self.right = left, right
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,8 +48,8 @@ class Circuit:
         """rows (a, n) @ this @ columns (m, b): from embeddings, or to logits. None: as
         it is.
         """
-        left = self.left if rows is None else rows.to(self.left.dtype) @ self.left
-        right = self.right if columns is None else self.right @ columns.to(self.right.dtype)
+        left = self.left if rows is None else rows @ self.left
+        right = self.right if columns is None else self.right @ columns
         return Circuit(left, right)
 
     def norm(self) -> torch.Tensor:

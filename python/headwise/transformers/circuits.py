@@ -28,10 +28,10 @@ def ov_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens 
                fold_norm: bool = False) -> Circuit:
     """See HeadSelection.ov. `head` is the position among those that the layer has."""
     found = HeadFeatures(model, use.name)
-    w_v = found.w_v(head)
+    w_v = _exact(found.w_v(head))
     if fold_norm:
         w_v = norm_folded(model, use, w_v, of_states=not is_cross_attention(use.module))
-    circuit = Circuit(w_v, found.w_o(head))
+    circuit = Circuit(w_v, _exact(found.w_o(head)))
     if tokens is None:
         return circuit
     return circuit.between(_embedding(model, tokens, circuit.shape[0]),
@@ -42,7 +42,7 @@ def qk_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens 
                distance: int | None = None, fold_norm: bool = False) -> Circuit:
     """See HeadSelection.qk. `head` is the position among those that the layer has."""
     found = HeadFeatures(model, use.name)
-    w_q, w_k = found.w_q(head), found.w_k(head)
+    w_q, w_k = _exact(found.w_q(head)), _exact(found.w_k(head))
     if fold_norm:
         w_q = norm_folded(model, use, w_q)
         w_k = norm_folded(model, use, w_k, of_states=not is_cross_attention(use.module))
@@ -53,6 +53,11 @@ def qk_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens 
         return circuit
     rows, columns = (_embedding(model, tokens, size) for size in circuit.shape)
     return circuit.between(rows, columns.T)
+
+
+def _exact(weight: torch.Tensor) -> torch.Tensor:
+    """In float32 at least: products of 16-bit numbers would be rounded."""
+    return weight.detach().to(torch.promote_types(weight.dtype, torch.float32))
 
 
 def _embedding(model: PreTrainedModel, tokens: Tokens, hidden: int) -> torch.Tensor:
@@ -76,5 +81,5 @@ def _vectors(model: PreTrainedModel, module: torch.nn.Module | None, name: str,
     if isinstance(tokens, str):
         if tokens != "tokens":
             raise ValueError(f"tokens is {tokens!r}, expected 'tokens' or ids")
-        return weight.detach()
-    return weight.detach()[torch.as_tensor(tokens, dtype=torch.int64)]
+        return _exact(weight)
+    return _exact(weight[torch.as_tensor(tokens, dtype=torch.int64)])

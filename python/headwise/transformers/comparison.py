@@ -40,8 +40,9 @@ def compare(model_a: nn.Module, model_b: nn.Module,
     The models may have different numbers of layers and heads. The memory is that of one
     batch, and 8 bytes per text and pair of heads.
 
-    Errors: ValueError without texts, for strings without a tokenizer, and for a head
-    that is NaN; those of `find_heads`.
+    Errors: ValueError without texts, for strings without a tokenizer, for a head that is
+    NaN, and for inputs of which the models make different numbers of tokens; TypeError
+    for one string; NotImplementedError for a model that computes its attention itself.
     """
     models = model_of_transformers(model_a), model_of_transformers(model_b)
     tokenizers = tokenizer, tokenizer if tokenizer_b is None else tokenizer_b

@@ -56,7 +56,9 @@ def find_heads(model: nn.Module, pattern: str,
     with the length of a text, not with its square.
 
     Errors: ValueError for an unknown pattern, and if it applies to no text: no token
-    that repeats, no separator, `next` in a causal model; those of `visit_layers`.
+    that repeats, no separator, `next` in a causal model; for a model without
+    self-attention, and for token ids of another length than its layers compute.
+    NotImplementedError for a model that computes its attention itself.
     """
     if pattern not in PATTERNS:
         raise ValueError(f"pattern is {pattern!r}, expected one of {', '.join(PATTERNS)}")
@@ -121,16 +123,20 @@ def _share(call: AttentionCall, tokens: torch.Tensor, induction: bool) -> torch.
     the tokens after earlier ones, averaged over the queries that see such a key.
     """
     counted, equal = not_padding(call), equal_attention(call)
-    same = (tokens[:, :, None] == tokens[:, None]) & counted[:, None] & counted[:, :, None]
-    if induction:
-        same = nn.functional.pad(same.tril(-1), (1, -1))
-    else:
-        same &= ~torch.eye(tokens.shape[1], dtype=torch.bool)
-    sums = queries = 0
-    for first in range(0, tokens.shape[1], TILE):
-        last = min(first + TILE, tokens.shape[1])
-        keys = same[:, None, first:last] & (weights_of_queries(equal, first, last) > 0)
+    positions = torch.arange(tokens.shape[1])
+    matched, known = tokens, counted
+    if induction:  # the tokens before the keys
+        matched, known = tokens.roll(1, 1), counted.roll(1, 1) & (positions > 0)
+    sums = torch.zeros(call.query.shape[:2], dtype=torch.float64)
+    queries = torch.zeros(len(tokens), 1)
+    for first in range(0, len(positions), TILE):
+        last = min(first + TILE, len(positions))
+        i = positions[first:last, None]
+        keys = (tokens[:, first:last, None] == matched[:, None]) & known[:, None]
+        keys &= counted[:, first:last, None] & (positions <= i if induction
+                                                else positions != i)
+        visible = keys[:, None] & (weights_of_queries(equal, first, last) > 0)
         weights = weights_of_queries(call, first, last).double()
-        sums = sums + torch.where(keys, weights, 0).sum((2, 3))
-        queries = queries + keys.any(-1).sum(-1)
+        sums += torch.where(visible, weights, 0).sum((2, 3))
+        queries += visible.any(-1).sum(-1)
     return sums / queries

@@ -41,11 +41,12 @@ def _action(norm: nn.Module, like: torch.Tensor) -> tuple[torch.Tensor, bool]:
     """The factor of each feature (some norms store it minus 1), and whether the norm
     subtracts the mean. The inputs are so large that its epsilon does not matter.
     """
-    signs = torch.ones(like.shape[0], dtype=like.dtype, device=like.device)
+    dtype = next((each.dtype for each in norm.parameters()), like.dtype)
+    signs = torch.ones(like.shape[0], dtype=dtype, device=like.device)
     signs[1::2] = -1
     of_signs, of_ones = ((norm(1e3 * each) - norm(-1e3 * each)) / 2
                          for each in (signs, torch.ones_like(signs)))
-    return of_signs * signs, bool(of_ones.abs().max() < 1e-3 * of_signs.abs().max())
+    return (of_signs * signs).to(like.dtype), bool(of_ones.abs().max() < 1e-3 * of_signs.abs().max())
 
 
 def _norm_before(model: PreTrainedModel, use: LayerUse) -> nn.Module | None:

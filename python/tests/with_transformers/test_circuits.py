@@ -1,6 +1,8 @@
 """OV and QK circuits and composition scores, next to dense matrices cut out of the
 parameters by hand.
 """
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -169,6 +171,18 @@ def test_folded_norms_leave_a_scale_alone(name, norm_of):
                             (head.qk(fold_norm=True), head.qk())):
             close(x @ ours.left, normed @ plain.left)
         close(head.qk(fold_norm=True).T.left.T @ x, head.qk().T.left.T @ normed)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gemma2"])
+def test_circuits_of_16_bit_parameters_are_not_rounded(name):
+    model = small_model(name).bfloat16()
+    exact = copy.deepcopy(model).double()
+    with headwise.intervene(model) as ours, headwise.intervene(exact) as plain:
+        for of in (lambda heads: heads[1, 2].ov(), lambda heads: heads[1, 2].qk(),
+                   lambda heads: heads[1, 2].ov([3, 9])):
+            assert of(ours).matrix.dtype == torch.float32
+            close(of(ours).matrix, of(plain).matrix)
+        assert ours[1, 2].qk(fold_norm=True).matrix.isfinite().all()
 
 
 def _composed(name, model, kind, earlier, later):

@@ -14,7 +14,7 @@ from headwise.transformers import attention_layers, prune_heads, repeated_random
 from small_models import WORDS, inputs_of, small_model
 
 SEPARATOR = 5
-LENGTHS = [9, 4, 12, 1]
+LENGTHS = [53, 4, 12, 1]  # one is longer than a tile of queries
 
 
 def texts():
@@ -35,7 +35,7 @@ def padded(rows, left):
     def with_padding(row, value):
         filling = [value] * (length - len(row))
         return filling + row if left else row + filling
-    return [{"input_ids": torch.tensor([with_padding(row, 0) for row in rows]),
+    return [{"input_ids": torch.tensor([with_padding(row, 6) for row in rows]),
              "attention_mask": torch.tensor([with_padding([1] * len(row), 0)
                                              for row in rows])}]
 
@@ -104,13 +104,14 @@ def positional_scores(maps, visible):
 # How far queries of a layer see.
 VISIBLE = {"bert": lambda layer: lambda i, j: True,
            "gpt2": lambda layer: lambda i, j: j <= i,
-           "mistral": lambda layer: lambda i, j: i - 6 < j <= i}
+           "mistral": lambda layer: lambda i, j: i - 6 < j <= i,
+           "gpt_oss": lambda layer: lambda i, j: i - (99 if layer else 6) < j <= i}
 
 
 @pytest.mark.parametrize("pattern", ["previous", "next", "self", "first", "separator",
                                      "duplicate", "induction", "positional"])
 @pytest.mark.parametrize("name, left", [("bert", False), ("bert", None), ("gpt2", False),
-                                        ("mistral", True), ("mistral", False)])
+                                        ("mistral", True), ("gpt_oss", False)])
 def test_scores_are_those_of_the_definitions(name, left, pattern):
     rows = texts()
     if name != "bert" and pattern == "next":
@@ -133,9 +134,12 @@ def test_scores_are_those_of_the_definitions(name, left, pattern):
             for weights in (of_texts, equal))
         scores, of_equal = ([one for one in each if not math.isnan(one)]
                             for each in (scores, of_equal))
+        assert each.texts == len(scores)
+        if not scores:
+            assert math.isnan(each.mean) and math.isnan(each.equal)
+            continue
         assert each.mean == pytest.approx(statistics.mean(scores), abs=1e-5)
         assert each.equal == pytest.approx(statistics.mean(of_equal), abs=1e-5)
-        assert each.texts == len(scores)
         if pattern == "positional":
             assert math.isnan(each.low) and math.isnan(each.high)
         else:
@@ -158,6 +162,14 @@ def test_layers_of_an_encoder_and_a_decoder_have_tokens_of_their_own():
     assert {layer for layer, _ in found} == {0, 1, 2, 4}
     assert {round(found[layer, 0].equal, 4) for layer in (0, 1)} == {0.75}
     assert {round(found[layer, 0].equal, 4) for layer in (2, 4)} == {0.3333}
+
+
+def test_a_mask_of_numbers_hides_keys():
+    ids = torch.tensor([[5, 6, 7, 8]])
+    mask = torch.full((4, 4), torch.finfo(torch.float32).min).triu(1)[None, None]
+    found = headwise.find_heads(small_model("bert"), "self",
+                                [{"input_ids": ids, "attention_mask": mask}])
+    assert found[0, 0].equal == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, abs=1e-6)
 
 
 def test_random_texts_repeat_once_without_special_tokens():
