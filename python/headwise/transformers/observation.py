@@ -20,8 +20,6 @@ from headwise.transformers.observed_call import ObservedCall
 from headwise.transformers.observed_layer import STATISTICS, ObservedLayer
 from headwise.transformers.notebook_page import notebook_page
 from headwise.transformers.observed_page import (
-    Labels,
-    PageTokens,
     Run,
     chosen_sequences,
     documents_of,
@@ -29,6 +27,7 @@ from headwise.transformers.observed_page import (
     page_of,
     page_of_pairs,
 )
+from headwise.transformers.page_tokens import Labels, PageTokens
 from headwise.transformers.pruned_record import pruned_heads
 from headwise.transformers.registration import attention_by_headwise
 from headwise.transformers.watched import observed, passes_counted
@@ -155,6 +154,8 @@ class Observation:
         Errors: KeyError if nothing was kept; ValueError for sequences, tokens and
         labels that do not fit; those of headwise.view().
         """
+        if against is None and labels is not None:
+            raise ValueError("labels needs against: they say what sets two runs apart")
         if "sequence" in settings:
             sequences = settings.pop("sequence")
         given = PageTokens(self._tokens.ids, tokens, key_tokens, tokenizer)
@@ -224,6 +225,8 @@ class Observation:
         return Run(self._kept(layers), tokens._replace(ids=self._tokens.ids), self._model)
 
     def _kept(self, layers: Sequence[int] | None) -> list[ObservedLayer]:
+        if layers is not None and not len(layers):
+            raise ValueError("layers is empty, expected at least one number")
         kept = {each.number: each for each in self._seen() if each.largest is not None}
         if layers is None and not kept:
             raise KeyError("nothing was kept: no attention was computed, or "

@@ -6,35 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
 from headwise import _core
 from headwise.torch import core_calls
 
-from headwise.transformers.input_ids import InputIds
 from headwise.transformers.observed_layer import ObservedLayer
 from headwise.transformers.one_sequence import OneSequence, one_sequence
 from headwise.transformers.page_changes import changes_of
-from headwise.transformers.token_labels import special_positions, token_labels
-
-# Labels of one sequence, or a list of them for each sequence.
-Labels = Sequence[str] | Sequence[Sequence[str]]
-
-
-class PageTokens(NamedTuple):
-    """Where the labels of a page come from: what is given, else the tokenizer, else the
-    numbers of the tokens.
-    """
-    ids: InputIds
-    queries: Labels | None = None
-    keys: Labels | None = None
-    tokenizer: Any = None
-
-    def or_those_of(self, other: PageTokens) -> PageTokens:
-        """What is not given here is that of `other`."""
-        keys = other.keys if self.keys is None else self.keys
-        if self.queries is None and self.tokenizer is None:
-            return other._replace(keys=keys)
-        return self._replace(keys=keys)
+from headwise.transformers.page_tokens import Labels, PageTokens, per_sequence
 
 
 class Run(NamedTuple):
@@ -83,14 +61,14 @@ def chosen_sequences(layers: list[ObservedLayer], tokens: Labels | None,
     """
     count = layers[0].largest.query.shape[0]
     if given is None:
-        chosen = [0] if tokens is not None and not _per_sequence(tokens) else range(count)
+        chosen = [0] if tokens is not None and not per_sequence(tokens) else range(count)
     else:
         chosen = [given] if isinstance(given, int) else given
     for each in chosen:
         if not 0 <= each < count:
             raise ValueError(f"sequences has {each}, expected 0 to {count - 1}: the batch "
                              f"has {count}")
-    if _per_sequence(tokens) and len(tokens) != len(chosen):
+    if per_sequence(tokens) and len(tokens) != len(chosen):
         raise ValueError(f"tokens has {len(tokens)} lists, expected {len(chosen)}, one per "
                          "sequence of the page")
     return list(chosen)
@@ -98,10 +76,14 @@ def chosen_sequences(layers: list[ObservedLayer], tokens: Labels | None,
 
 def documents_of(run: Run, group: list[ObservedLayer], sequences: list[int]
                  ) -> list[Document]:
-    return [Document(group, {"model": run.model, "variant": run.variant,
-                             **_labels(run.tokens, group[0], number, place, len(sequences))},
-                     number)
-            for place, number in enumerate(sequences)]
+    documents = []
+    for place, number in enumerate(sequences):
+        settings = run.tokens.settings(group[0], number, place)
+        if settings["text"] is None and len(sequences) > 1:
+            settings["text"] = f"sequence {number}"
+        documents.append(Document(
+            group, {"model": run.model, "variant": run.variant, **settings}, number))
+    return documents
 
 
 def with_document(page: _core.ViewPage | None, document: Document, **settings: Any
@@ -136,55 +118,3 @@ def page_of_pairs(pairs: Sequence[tuple[Document, Document]], **settings: Any
     page = page_of([document for pair in pairs for document in pair], **settings)
     page.set_changes(changes_of(pairs))
     return page
-
-
-def _per_sequence(tokens: Labels | None) -> bool:
-    return bool(tokens) and not isinstance(tokens[0], str)
-
-
-def _labels(tokens: PageTokens, layer: ObservedLayer, number: int, place: int,
-            sequences: int) -> dict[str, Any]:
-    """The settings of a document that say what its tokens are."""
-    shown = one_sequence(layer.largest, number)
-    cross = layer.largest.cross
-    queries, keys = layer.largest.query.shape[1], layer.largest.key.shape[1]
-    of_queries = tokens.ids.of_queries(layer.name, queries)
-    of_keys = tokens.ids.of_encoder(keys)
-    ids = None if of_queries is None else of_queries[number, shown.queries]
-    key_ids = None if of_keys is None else of_keys[number, shown.keys]
-    labels, special = _label(tokens.queries, tokens.tokenizer, ids, place, shown.queries,
-                             queries)
-    if tokens.keys is None and not cross and _length(shown.queries) == _length(shown.keys):
-        key_labels, key_special = labels, special
-    else:
-        key_labels, key_special = _label(tokens.keys, tokens.tokenizer,
-                                         key_ids if cross else None, place, shown.keys, keys)
-    text = _text(tokens, ids, labels)
-    if text is None and sequences > 1:
-        text = f"sequence {number}"
-    return {"query_labels": labels, "key_labels": key_labels, "query_special": special,
-            "key_special": key_special, "text": text, "cross": cross}
-
-
-def _label(given: Labels | None, tokenizer: Any, ids: torch.Tensor | None, place: int,
-           cut: slice, count: int) -> tuple[list[str], list[int]]:
-    """Labels given may be those of the padded sequence or of its own tokens."""
-    if given is not None:
-        labels = list(given[place] if _per_sequence(given) else given)
-        return (labels[cut] if len(labels) == count else labels), []
-    if tokenizer is not None and ids is not None:
-        return token_labels(tokenizer, ids), special_positions(tokenizer, ids)
-    return [str(number) for number in range(_length(cut))], []
-
-
-def _text(tokens: PageTokens, ids: torch.Tensor | None, labels: list[str]) -> str | None:
-    if tokens.queries is not None:
-        apart = "" if any(" " in label for label in labels) else " "
-        return apart.join(labels).strip()
-    if tokens.tokenizer is None or ids is None:
-        return None
-    return " ".join(tokens.tokenizer.decode(ids, skip_special_tokens=True).split())
-
-
-def _length(part: slice) -> int:
-    return part.stop - part.start

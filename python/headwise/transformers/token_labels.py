@@ -22,10 +22,9 @@ def token_labels(tokenizer: Any, ids: torch.Tensor | list[int]) -> list[str]:
     return [token if token in whole else _decoded(token) for token in tokens]
 
 
-def special_positions(tokenizer: Any, ids: torch.Tensor | list[int]) -> list[int]:
-    """The positions of tokens such as [CLS], ascending."""
-    special = set(tokenizer.all_special_ids)
-    return [at for at, each in enumerate(ids) if int(each) in special]
+def positions_of(wanted: list[int], ids: torch.Tensor | list[int]) -> list[int]:
+    """The positions of ids such as that of [CLS], ascending."""
+    return [at for at, each in enumerate(ids) if int(each) in wanted]
 
 
 def _is_byte_level(tokenizer: Any) -> bool:

@@ -11,7 +11,7 @@ import headwise
 from headwise.transformers import notebook_page, register
 from headwise.transformers.token_labels import token_labels
 from small_models import inputs_of, small_model
-from test_view import block_of, data_of, documents_of, entropies
+from test_view import data_of, documents_of, entropies
 
 register()
 
@@ -65,7 +65,9 @@ def test_sequences_are_chosen(tmp_path):
     assert len(two["documents"]) == 2
     for arguments, message in ((dict(sequences=3), "sequences has 3, expected 0 to 2"),
                                (dict(tokens=[labels] * 2), "tokens has 2 lists, expected 3"),
-                               (dict(tokens=labels[:-1]), "label")):
+                               (dict(tokens=labels[:-1]), "label"),
+                               (dict(layers=[]), "layers is empty, expected at least"),
+                               (dict(labels=("a", "b")), "labels needs against")):
         with pytest.raises(ValueError, match=message):
             seen.view(tmp_path / "none.html", **arguments)
 
