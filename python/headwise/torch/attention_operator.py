@@ -64,8 +64,7 @@ def _not_plain(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
     compiling = torch.compiler.is_compiling()
     transforms = frozenset() if compiling else plain_call.transforms()
     by_formula = query.dtype == torch.float64 or not compiling and (
-        "Jvp" in transforms or torch.jit.is_tracing()
-        or _has_tangent(query, key, value, *operands[:2]))
+        torch.jit.is_tracing() or _has_tangent(query, key, value, *operands[:2]))
     recorded_by_func = bool(transforms) and transforms <= {"Grad", "Vmap"}
     if not by_formula and not recorded_by_func:
         output, _, weights = operator_kernels.forward_op(

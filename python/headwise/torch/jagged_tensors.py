@@ -33,7 +33,8 @@ def attention_of_jagged(query: Tensor, key: Tensor, value: Tensor, attn_mask: Te
         raise ValueError(
             f"{_OPERATION}: query, key and value have {query.shape[0]}, {key.shape[0]} and "
             f"{value.shape[0]} sequences; expected equal numbers")
-    if key.offsets() is not value.offsets() and not torch.equal(key.offsets(), value.offsets()):
+    if key.offsets() is not value.offsets() and not torch.equal(
+            key.offsets(), value.offsets()):
         raise ValueError(f"{_OPERATION}: key and value have sequences of different lengths")
     heads = [tensor.shape[1] for tensor in (query, key, value)]
     if not (enable_gqa or heads[0] == heads[1]) or heads[1] != heads[2]:

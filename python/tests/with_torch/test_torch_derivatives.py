@@ -148,6 +148,14 @@ def test_forward_mode_without_a_transform():
     check_close(*results)
 
 
+def test_constant_attention_inside_jvp():
+    inputs = small()
+    output = ours(*inputs)
+    given, tangent = jvp(lambda factor: factor * ours(*inputs), (output,), (output.sin(),))
+    assert torch.equal(given, output * output)
+    assert torch.equal(tangent, output.sin() * output)
+
+
 # float64, which the formula computes.
 
 

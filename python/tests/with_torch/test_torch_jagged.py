@@ -35,8 +35,8 @@ def inputs(dtype=torch.float32, key_heads=4):
 def test_equals_torch_of_each_sequence(causal, key_heads, dtype):
     options = {"is_causal": causal, "enable_gqa": key_heads != 4}
     x = inputs(dtype, key_heads)
-    output = scaled_dot_product_attention(
-        *(heads(each, number) for each, number in zip(x, (4, key_heads, key_heads))), **options)
+    numbers = (4, key_heads, key_heads)
+    output = scaled_dot_product_attention(*map(heads, x, numbers), **options)
     assert output.layout == torch.jagged and output.dtype == dtype
     assert output.shape[:3] == heads(x[0]).shape[:3]  # the same j
     merged = output.transpose(1, 2).flatten(2)
@@ -47,7 +47,7 @@ def test_equals_torch_of_each_sequence(causal, key_heads, dtype):
     tolerance = 5e-2 if dtype == torch.bfloat16 else 1e-5
     for n, one in enumerate(alone):
         expected = torch_attention(
-            *(heads(each[None], number) for each, number in zip(one, (4, key_heads, key_heads))),
+            *map(heads, (each[None] for each in one), numbers),
             **options).transpose(1, 2).flatten(2)[0]
         of_one = torch.autograd.grad(expected.square().sum(), one)
         for given, exact in zip((merged, *gradients), (expected, *of_one)):
@@ -68,7 +68,8 @@ def test_dropout():
     output = scaled_dot_product_attention(*map(heads, x), dropout_p=0.5)
     (d_value,) = torch.autograd.grad(output.values().sum(), value)
     # The output is linear in the value.
-    torch.testing.assert_close((d_value.values() * value.values()).sum(), output.values().sum())
+    torch.testing.assert_close((d_value.values() * value.values()).sum(),
+                               output.values().sum())
     with pytest.raises(NotImplementedError, match="dropout_p=0 or a padded batch"):
         scaled_dot_product_attention(*(heads(each.double()) for each in x), dropout_p=0.5)
 
