@@ -1,9 +1,9 @@
 """The types of the package: mypy --strict accepts them and the Python of all pages, and
 they have the options and words of the extension. script/types also runs pyright.
 """
+import inspect
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import typing
@@ -33,19 +33,15 @@ def test_mypy_accepts_the_package_and_all_pages(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def annotations(signature):
-    """{"mask": "Mask | Array | None"} of the keyword arguments with a default."""
-    return dict(re.findall(r"(\w+): ([^=*]*?) = None", signature))
-
-
 def fields(options):
     return {name: getattr(hint, "__forward_arg__", str(hint)).replace('"', "'")
             for name, hint in options.__annotations__.items()}
 
 
 def test_options_are_those_of_the_extension():
-    (signature, _, _), = headwise.attention.__nb_signature__
-    expected = annotations(signature)
+    expected = {name: parameter.annotation for name, parameter
+                in inspect.signature(headwise.attention).parameters.items()
+                if parameter.kind is parameter.KEYWORD_ONLY}
     declared = {name: hint for base in (_types.SharedOptions, _types.CallOptions,
                                         _types.CallOutputs, _types.PlanOptions)
                 for name, hint in fields(base).items()}
