@@ -94,6 +94,9 @@ def _load(name: str) -> typing.Any:
     place = _PLACES[name]
     module = importlib.import_module(f"{__name__}.{place or name}")
     value = module if place is None else getattr(module, name)
+    if place == "_core":
+        from headwise._signatures import described
+        value = described(value)
     globals()[name] = value
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import typing
 from collections.abc import Sequence
@@ -71,16 +72,29 @@ class Trace(Sequence["_core.TracedStep[A]"], typing.Generic[A]):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """A table with a row per step; its formula is the tooltip."""
+        rows = (
+            f"<tr title='{html.escape(step.formula, quote=True)}'><th>{step.name}</th>"
+            f"<td>{html.escape(step.operation)}</td><td>({_shape_text(step)})</td>"
+            f"<td>{_numbers_text(step)}</td></tr>" for step in self._steps)
+        head = "<tr><th>step</th><th>what it does</th><th>shape</th><th>numbers</th></tr>"
+        notes = html.escape(_AXES + self._notes)
+        return f"<table>{head}{''.join(rows)}</table><pre>{notes}</pre>"
 
-def _step_text(number: int, step: _core.TracedStep[typing.Any]) -> str:
-    extents = (
+
+def _shape_text(step: _core.TracedStep[typing.Any]) -> str:
+    return ", ".join(
         axis if axis == "1" else f"{axis}={extent}"
         for axis, extent in zip(step.axes, step.array.shape, strict=True)
     )
+
+
+def _step_text(number: int, step: _core.TracedStep[typing.Any]) -> str:
     return (
         f"{number:>2}. {step.name}: {step.operation}\n"
         f"    {step.formula}\n"
-        f"    shape ({', '.join(extents)})  {_numbers_text(step)}\n"
+        f"    shape ({_shape_text(step)})  {_numbers_text(step)}\n"
     )
 
 

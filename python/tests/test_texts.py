@@ -65,3 +65,32 @@ def test_a_parameter_is_not_replaced_in_silence():
     twin.set_params({name: -value for name, value in layer.params.items()})
     layer.set_params(twin.params)
     assert all(np.array_equal(layer.params[name], twin.params[name]) for name in twin.params)
+
+
+def test_a_mask_is_the_call_that_makes_it():
+    mask = (headwise.causal() & headwise.key_lengths([20, 13]) & headwise.window(2, 0, 1)
+            & np.ones((4, 4), bool) & headwise.key_starts(list(range(9))))
+    assert repr(mask) == ("causal() & key_lengths([20, 13]) & window(2, 0, 1) & "
+                          "dense(bool (4, 4), ('Lq', 'Lkv')) & "
+                          "key_starts([0, 1, 2, 3, 4, 5, ... 9 in all])")
+
+
+def test_plans_caches_and_pages_have_their_numbers(tmp_path):
+    cache = headwise.KvCache.create(num_kv_heads=2, head_dim=8, max_tokens=512)
+    cache.add()
+    plan = headwise.DecodePlan.create(cache, 4, 2, mask=headwise.causal())
+    shown = ("<KvCache: 1 of 1 sequences, 4 of 4 pages free, 2 heads of 8, float32, "
+             "0.1 MiB>")
+    assert repr(plan) == f"DecodePlan(cache={shown}, num_heads=4, max_queries=2, mask=causal())"
+    plan = headwise.AttentionPlan.create(B=1, Hq=2, Hkv=2, Lq=3, Lkv=3, D=4, Dv=4, scale=0.5)
+    assert repr(plan) == "AttentionPlan(B=1, Hq=2, Hkv=2, Lq=3, Lkv=3, D=4, Dv=4, scale=0.5)"
+    page = headwise.view(tmp_path / "page.html", [(X, X)], list("abcdefgh"), title="T")
+    assert repr(page).startswith("ViewPage(layers=1, query_labels=['a', 'b', ")
+
+
+def test_a_trace_is_a_table_in_a_notebook():
+    trace = headwise.explain(X, X, X, mask=headwise.causal())
+    table = trace._repr_html_()
+    assert table.count("<tr") == 1 + len(trace)
+    assert "<th>scores</th>" in table and "(B=1, H=2, Lq=8, Lkv=8)" in table
+    assert repr(trace[0]).startswith("TracedStep(name='scores', axes=('B', 'H', 'Lq', 'Lkv'), ")
