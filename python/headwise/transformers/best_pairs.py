@@ -24,7 +24,9 @@ def best_pairs(gains: torch.Tensor) -> list[int | None]:
         before: list[int | None] = [None] * costs.shape[1]
         seen = torch.zeros(costs.shape[1], dtype=torch.bool)
         passed: list[tuple[int, int | None]] = []  # row, its column
-        row, column, reached = start, None, 0.0
+        row: int | None = start
+        column: int | None = None
+        reached = 0.0
         while row is not None:
             passed.append((row, column))
             to = costs[row] - row_potential[row] - column_potential + reached
@@ -32,10 +34,10 @@ def best_pairs(gains: torch.Tensor) -> list[int | None]:
             distance[nearer] = to[nearer]
             for each in nearer:
                 before[each] = column
-            column = int(distance.masked_fill(seen, torch.inf).argmin())
-            reached = float(distance[column])
-            seen[column] = True
-            row = row_of[column]
+            column = nearest = int(distance.masked_fill(seen, torch.inf).argmin())
+            reached = float(distance[nearest])
+            seen[nearest] = True
+            row = row_of[nearest]
         for of_row, of_column in passed:
             at = 0.0 if of_column is None else float(distance[of_column])
             row_potential[of_row] += reached - at

@@ -9,10 +9,10 @@ Biases are left out, and so are norms of queries and keys.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
+from typing import Any, Union
 
 import torch
-from transformers import PreTrainedModel
+from torch import nn
 
 from headwise.transformers.attention_layers import LayerUse, is_cross_attention
 from headwise.transformers.circuit import Circuit
@@ -24,7 +24,7 @@ from headwise.transformers.rotary_matrix import rotated
 Tokens = Union[str, Sequence[int], torch.Tensor, None]
 
 
-def ov_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens = None,
+def ov_circuit(model: nn.Module, use: LayerUse, head: int, tokens: Tokens = None,
                fold_norm: bool = False) -> Circuit:
     """See HeadSelection.ov. `head` is the position among those that the layer has."""
     found = HeadFeatures(model, use.name)
@@ -38,7 +38,7 @@ def ov_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens 
                            _unembedding(model, tokens, circuit.shape[1]))
 
 
-def qk_circuit(model: PreTrainedModel, use: LayerUse, head: int, tokens: Tokens = None,
+def qk_circuit(model: nn.Module, use: LayerUse, head: int, tokens: Tokens = None,
                distance: int | None = None, fold_norm: bool = False) -> Circuit:
     """See HeadSelection.qk. `head` is the position among those that the layer has."""
     found = HeadFeatures(model, use.name)
@@ -60,17 +60,17 @@ def _exact(weight: torch.Tensor) -> torch.Tensor:
     return weight.detach().to(torch.promote_types(weight.dtype, torch.float32))
 
 
-def _embedding(model: PreTrainedModel, tokens: Tokens, hidden: int) -> torch.Tensor:
+def _embedding(model: Any, tokens: Tokens, hidden: int) -> torch.Tensor:
     """(tokens, hidden)"""
     return _vectors(model, model.get_input_embeddings(), "embedding", tokens, hidden)
 
 
-def _unembedding(model: PreTrainedModel, tokens: Tokens, hidden: int) -> torch.Tensor:
+def _unembedding(model: Any, tokens: Tokens, hidden: int) -> torch.Tensor:
     """(hidden, tokens)"""
     return _vectors(model, model.get_output_embeddings(), "unembedding", tokens, hidden).T
 
 
-def _vectors(model: PreTrainedModel, module: torch.nn.Module | None, name: str,
+def _vectors(model: nn.Module, module: nn.Module | None, name: str,
              tokens: Tokens, hidden: int) -> torch.Tensor:
     weight = getattr(module, "weight", None)
     if weight is None or weight.ndim != 2 or weight.shape[1] != hidden:

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import LayerUse, layer_kind, layer_uses
 from headwise.transformers.circuit import Circuit
@@ -120,7 +119,7 @@ def composition(model: nn.Module, kind: str, *, minus_random: bool = False,
     return HeadComposition(kind, heads, scores)
 
 
-def _read(kind: str, model: PreTrainedModel, use: LayerUse, head: int,
+def _read(kind: str, model: nn.Module, use: LayerUse, head: int,
           fold_norm: bool) -> Circuit:
     """What the head does with what it reads, on the left."""
     if kind == "v":

@@ -106,16 +106,21 @@ def _by_text(pattern: str, separators: torch.Tensor
              ) -> Callable[[AttentionCall, LayerCall], torch.Tensor]:
     """The score (B, Hq) of a call; NaN for a text to which the pattern does not apply."""
     if pattern not in _STATISTICS:
-        return lambda call, at: _share(call, at.tokens, pattern == "induction")
+        return lambda call, at: _share(call, _known(at), pattern == "induction")
     number = _core.STATISTICS.index(pattern)
 
     def of_statistics(call: AttentionCall, at: LayerCall) -> torch.Tensor:
         if pattern != "separator":
             return text_statistics(call)[..., number]
-        marked = torch.isin(at.tokens, separators) & not_padding(call)
+        marked = torch.isin(_known(at), separators) & not_padding(call)
         scores = text_statistics(call, marked)[..., number]
         return torch.where(marked.any(1, keepdim=True), scores, torch.nan)
     return of_statistics
+
+
+def _known(at: LayerCall) -> torch.Tensor:
+    assert at.tokens is not None  # other layers are left out
+    return at.tokens
 
 
 def _share(call: AttentionCall, tokens: torch.Tensor, induction: bool) -> torch.Tensor:

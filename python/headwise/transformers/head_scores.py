@@ -41,7 +41,7 @@ class HeadScore:
     equal: float
 
 
-class HeadScores(Mapping):
+class HeadScores(Mapping[tuple[int, int], HeadScore]):
     """HeadScore by (layer, head), the best first.
 
     pattern   what was looked for

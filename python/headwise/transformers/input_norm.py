@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import LayerUse
 
@@ -15,7 +14,7 @@ _NAMES = ("input_layernorm", "ln_1", "ln_attn", "layernorm_before", "layer_norm1
 _OWNERS_OF_LAYER_NORM = ("T5", "MT5", "UMT5")
 
 
-def norm_folded(model: PreTrainedModel, use: LayerUse, weight: torch.Tensor,
+def norm_folded(model: nn.Module, use: LayerUse, weight: torch.Tensor,
                 of_states: bool = True) -> torch.Tensor:
     """diag(w) @ weight (hidden, D) with the weight w of the norm before the layer, and
     without the mean that a LayerNorm subtracts. Division by the standard deviation is
@@ -49,7 +48,7 @@ def _action(norm: nn.Module, like: torch.Tensor) -> tuple[torch.Tensor, bool]:
     return (of_signs * signs).to(like.dtype), bool(of_ones.abs().max() < 1e-3 * of_signs.abs().max())
 
 
-def _norm_before(model: PreTrainedModel, use: LayerUse) -> nn.Module | None:
+def _norm_before(model: nn.Module, use: LayerUse) -> nn.Module | None:
     """The nearest of `_NAMES` next to the layer or next to a module around it."""
     path = use.name
     while path:
@@ -58,6 +57,7 @@ def _norm_before(model: PreTrainedModel, use: LayerUse) -> nn.Module | None:
         names = _NAMES + (("layer_norm",) if type(owner).__name__.startswith(
             _OWNERS_OF_LAYER_NORM) else ())
         for name in names:
-            if isinstance(getattr(owner, name, None), nn.Module):
-                return getattr(owner, name)
+            norm = getattr(owner, name, None)
+            if isinstance(norm, nn.Module):
+                return norm
     return None

@@ -36,13 +36,14 @@ def _of_side(a: list[LayerCall], b: list[LayerCall]) -> torch.Tensor:
         raise ValueError(f"the models compute (sequences, queries) {sorted(shapes)} for the "
                          "same inputs, expected the same tokens in both")
     counted = not_padding(a[0].call)
-    sums = 0
+    sums = torch.zeros(len(counted), sum(each.call.query.shape[1] for each in a),
+                       sum(each.call.query.shape[1] for each in b), dtype=torch.float64)
     for first in range(0, counted.shape[1], TILE):
         rows = slice(first, min(first + TILE, counted.shape[1]))
         maps_a, maps_b = (_maps(layers, rows, counted[:, rows]) for layers in (a, b))
         # min(x, y) = (x + y - |x - y|) / 2
         both = maps_a.sum(-1)[:, :, None] + maps_b.sum(-1)[:, None]
-        sums = sums + (both - torch.cdist(maps_a, maps_b, p=1)).double() / 2
+        sums += (both - torch.cdist(maps_a, maps_b, p=1)).double() / 2
     return (sums / counted.sum(1)[:, None, None]).clamp(max=1)
 
 

@@ -28,7 +28,9 @@ class OffsetProfile(NamedTuple):
 def offset_profile(call: AttentionCall) -> OffsetProfile:
     """Attention weights are held for a few queries at a time."""
     counted, equal = not_padding(call), equal_attention(call)
-    sums = seen = None
+    batch, heads = call.query.shape[:2]
+    sums = torch.zeros(batch, heads, len(_OFFSETS), dtype=torch.float64)
+    seen = torch.zeros(batch, 1, len(_OFFSETS), dtype=torch.float64)
     for first in range(0, call.query.shape[2], TILE):
         last = min(first + TILE, call.query.shape[2])
         keys = torch.arange(first, last)[:, None] + _OFFSETS
@@ -37,8 +39,8 @@ def offset_profile(call: AttentionCall) -> OffsetProfile:
         uniform = _at(weights_of_queries(equal, first, last), place)
         visible = inside & (uniform > 0) & counted[:, None, first:last, None]
         excess = _at(weights_of_queries(call, first, last), place) - uniform
-        of_tile = torch.where(visible, excess, 0).sum(2), visible.sum(2)
-        sums, seen = of_tile if sums is None else (sums + of_tile[0], seen + of_tile[1])
+        sums += torch.where(visible, excess, 0).sum(2)
+        seen += visible.sum(2)
     return OffsetProfile(seen / counted.sum(1)[:, None, None],
                          torch.where(seen > 0, sums / seen, 0))
 

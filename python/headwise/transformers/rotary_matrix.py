@@ -6,7 +6,7 @@ import inspect
 import sys
 
 import torch
-from transformers import PreTrainedModel
+from torch import nn
 
 from headwise.transformers.attention_layers import LayerUse
 
@@ -14,7 +14,7 @@ from headwise.transformers.attention_layers import LayerUse
 _IN_SOME_LAYERS = ("Cohere2", "Exaone", "Afmoe")
 
 
-def rotated(model: PreTrainedModel, use: LayerUse, weight: torch.Tensor,
+def rotated(model: nn.Module, use: LayerUse, weight: torch.Tensor,
             position: int) -> torch.Tensor:
     """weight (hidden, D) with the features rotated as at `position`, by the model's own
     functions: a query projected by it, and a key at position 0, are `position` apart.
@@ -41,11 +41,11 @@ def rotated(model: PreTrainedModel, use: LayerUse, weight: torch.Tensor,
     return torch.cat([turned, weight[:, size:]], 1)
 
 
-def _rotary_of(model: PreTrainedModel, use: LayerUse) -> torch.nn.Module | None:
+def _rotary_of(model: nn.Module, use: LayerUse) -> nn.Module | None:
     path = use.name
     while path:
         path = path.rpartition(".")[0]
         found = getattr(model.get_submodule(path), "rotary_emb", None)
-        if isinstance(found, torch.nn.Module):
+        if isinstance(found, nn.Module):
             return found
     return None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from headwise import _core
 from headwise.torch import core_calls
+from torch import nn
 from transformers import PreTrainedModel
 
 from headwise.transformers.attention_call import AttentionCall
@@ -83,7 +84,7 @@ def visit_layers(model: PreTrainedModel, batches: Iterable[Mapping[str, Any]],
             model(**given)
 
 
-def head_numbers(model: PreTrainedModel, use: LayerUse, count: int) -> list[int]:
+def head_numbers(model: nn.Module, use: LayerUse, count: int) -> list[int]:
     """The numbers of the `count` heads of a layer, from before any pruning."""
     gone = pruned_heads(model.config).get(use.number, [])
     return [head for head in range(count + len(gone)) if head not in gone]

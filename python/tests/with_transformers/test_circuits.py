@@ -125,8 +125,18 @@ def _calls(model, name):
     return states, seen
 
 
+def _yarn():
+    """Rotary positions that also scale queries and keys."""
+    torch.manual_seed(0)
+    return tf.LlamaForCausalLM(tf.LlamaConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=64, pad_token_id=0, rope_parameters={
+            "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+            "original_max_position_embeddings": 32})).eval()
+
+
 def _without_biases(name):
-    model = small_model(name)
+    model = _yarn() if name == "yarn" else small_model(name)
     with torch.no_grad():
         for parameter_name, parameter in model.named_parameters():
             if parameter_name.endswith("bias"):
@@ -135,7 +145,7 @@ def _without_biases(name):
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "gpt_neox", "gemma2", "gpt_oss", "phi3",
-                                  "stablelm"])
+                                  "stablelm", "yarn"])
 def test_scores_of_a_pass_are_those_of_the_circuit_at_its_distance(name):
     model = _without_biases(name)
     states, seen = _calls(model, name)

@@ -85,6 +85,17 @@ def test_a_pruned_model_and_the_whole_one(rows):
     assert "<td>1.3</td>" in changes._repr_html_()
 
 
+def test_of_equal_heads_the_one_in_the_same_place_is_the_match(rows):
+    model = small_model("bert")
+    with torch.no_grad():
+        for layer in model.bert.encoder.layer[:1]:
+            for each in (layer.attention.self.query, layer.attention.self.key):
+                each.weight[8:16], each.bias[8:16] = each.weight[:8], each.bias[:8]
+    changes = headwise.compare(model, model, padded(rows, False))
+    assert changes.similarity((0, 0), (0, 1)).mean > 1 - 1e-6
+    assert changes.match == changes.nearest == {head: head for head in changes.heads_a}
+
+
 def _tokenizer(words):
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     return tf.BertTokenizer(vocab={word: n for n, word in enumerate(vocab)})
