@@ -439,6 +439,18 @@ def test_notebook_shows_every_head():
     assert repr(empty) == "Observation: no attention was computed"
 
 
+def test_a_terminal_shows_many_heads_below_each_other():
+    model = tf.BertModel(tf.BertConfig(hidden_size=56, num_attention_heads=14, vocab_size=64,
+                                       num_hidden_layers=1, intermediate_size=8)).eval()
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs_of("bert"))
+    _, first, row, empty, second, rest = repr(seen).splitlines()
+    assert [*first.split(), *second.split()] == ["head", *map(str, range(12)), "head", "12", "13"]
+    assert empty == "" and rest.split() == [
+        "layer", "0", *(f"{seen.heads[0, head].entropy:.2f}" for head in (12, 13))]
+    assert len(row.split()) == 14
+
+
 def test_a_terminal_shows_every_head_that_stays():
     model = ours("bert")
     prune_heads(model, {0: [1], 1: [1, 3]})
