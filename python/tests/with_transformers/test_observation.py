@@ -399,13 +399,16 @@ def test_layers_keep_their_windows_and_sinks_on_one_page(name, tmp_path):
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
-def test_page_of_generation_shows_the_prompt(cache, tmp_path):
-    model = ours("llama")
+@pytest.mark.parametrize("name", ["llama", "gemma2"])
+def test_page_of_generation_shows_the_prompt(name, cache, tmp_path):
+    model = ours(name)
     with observe(model, maps=True) as seen:
-        model.generate(inputs_of("llama")["input_ids"], max_new_tokens=3,
+        model.generate(inputs_of(name)["input_ids"], max_new_tokens=3,
                        cache_implementation=cache)
     assert seen.call(0).query.shape[1] == 11
-    assert len(seen.view(tmp_path / "page.html")) == 1
+    (path,) = seen.view(tmp_path / "page.html", sequences=0)
+    page = data_of(path.read_text())
+    assert page["num_queries"] == page["num_keys"] == 11 and len(page["layers"]) == 2
 
 
 def test_notebook_shows_the_page():
