@@ -49,7 +49,7 @@ class InputIds:
         parameters = list(inspect.signature(module.forward).parameters)
 
         @torch.compiler.disable
-        def hook(_: nn.Module, args: tuple, kwargs: dict) -> None:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             ids = kwargs.get("input_ids")
             if ids is None and "input_ids" in parameters[:len(args)]:
                 ids = args[parameters.index("input_ids")]

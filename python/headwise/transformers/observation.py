@@ -87,7 +87,8 @@ class SeenHeads(Mapping):
         return sum(len(layer.head_numbers) for layer in self._layers)
 
 
-_CAPTION = "Mean entropy of the attention weights of each head, in nats"
+_COLUMNS = 12  # of a terminal
+_CAPTION = "Entropy of the attention weights, in nats"
 
 
 class Observation:
@@ -187,17 +188,21 @@ class Observation:
         return pandas.DataFrame(rows, columns=columns)
 
     def __repr__(self) -> str:
-        """The mean entropy of every head, a line per layer."""
+        """The mean entropy of every head, a line per layer and twelve heads."""
         heads = dict(self.heads)
         if not heads:
             return "Observation: no attention was computed"
-        columns = _head_numbers(heads)
-        lines = [f"{_CAPTION}\n{'head':>10}" + "".join(f"{head:6}" for head in columns)]
-        for layer in self.layers:
-            cells = (f"{heads[layer, head].entropy:6.2f}" if (layer, head) in heads else " " * 6
-                     for head in columns)
-            lines.append(f"layer {layer:4}" + "".join(cells).rstrip())
-        return "\n".join(lines)
+        numbers = _head_numbers(heads)
+        blocks = []
+        for first in range(0, len(numbers), _COLUMNS):
+            columns = numbers[first:first + _COLUMNS]
+            lines = [f"{'head':>10}" + "".join(f"{head:6}" for head in columns)]
+            for layer in self.layers:
+                cells = (f"{heads[layer, head].entropy:6.2f}" if (layer, head) in heads
+                         else " " * 6 for head in columns)
+                lines.append(f"layer {layer:4}" + "".join(cells).rstrip())
+            blocks.append("\n".join(lines))
+        return f"{_CAPTION}\n" + "\n\n".join(blocks)
 
     def _repr_html_(self) -> str:
         """The mean entropy of every head, a darker cell attends to fewer keys; with
@@ -215,7 +220,8 @@ class Observation:
                                  else "<td></td>" for head in columns) + "</tr>"
                        for layer, name in self.layers.items())
         numbers = "".join(f"<th>{head}</th>" for head in columns)
-        table = (f"<table><caption>{_CAPTION}. Darker: fewer keys.</caption>"
+        caption = f"{_CAPTION}. Darker cells attend to fewer keys."
+        table = (f"<table><caption>{caption}</caption>"
                  f"<tr><th>head</th>{numbers}</tr>{rows}</table>")
         if any(layer.largest is not None for layer in self._seen()):
             table += notebook_page(self._run(None, self._tokens), _short_name(self._model))

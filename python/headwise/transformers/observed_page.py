@@ -46,10 +46,13 @@ def page_groups(layers: list[ObservedLayer]) -> list[list[ObservedLayer]]:
 def _shared_by_a_page(layer: ObservedLayer) -> Any:
     kept = layer.largest
     call = kept.call
-    size = call.query.shape[3]
-    return (kept.cross, call.query.shape[2], call.key.shape[2], size,
-            call.positions.query_start, size ** -0.5 if call.scale is None else call.scale,
-            call.softcap, call.operands.bias is None)
+    queries, size = call.query.shape[2:]
+    keys, start = call.key.shape[2], call.positions.query_start
+    if not kept.cross:
+        keys = min(keys, start + queries)  # one_sequence() cuts off a cache's room
+    return (kept.cross, queries, keys, size, start,
+            size ** -0.5 if call.scale is None else call.scale, call.softcap,
+            call.operands.bias is None)
 
 
 def chosen_sequences(layers: list[ObservedLayer], tokens: Labels | None,

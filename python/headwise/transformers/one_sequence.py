@@ -59,13 +59,15 @@ def _not_padding(operands: Operands, sequence: int, count: int) -> torch.Tensor:
 def _narrowed(operands: Operands, row: slice, queries: slice, keys: slice) -> Operands:
     """Padding that was cut off is no longer masked."""
     key_mask = operands.key_mask
-    if key_mask is not None:
-        key_mask = key_mask[row, keys]
     return operands._replace(
         bias=_of_pairs(operands.bias, row, queries, keys),
-        mask=_of_pairs(operands.mask, row, queries, keys),
-        key_mask=None if key_mask is None or key_mask.all() else key_mask,
+        mask=_unless_all(_of_pairs(operands.mask, row, queries, keys)),
+        key_mask=_unless_all(None if key_mask is None else key_mask[row, keys]),
         key_starts=None, key_lengths=None)
+
+
+def _unless_all(mask: torch.Tensor | None) -> torch.Tensor | None:
+    return None if mask is None or mask.all() else mask
 
 
 def _of_pairs(pairs: torch.Tensor | None, row: slice, queries: slice,

@@ -401,13 +401,16 @@ def test_layers_keep_their_windows_and_sinks_on_one_page(name, tmp_path):
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
-def test_page_of_generation_shows_the_prompt(cache, tmp_path):
-    model = ours("llama")
+@pytest.mark.parametrize("name", ["llama", "gemma2"])
+def test_page_of_generation_shows_the_prompt(name, cache, tmp_path):
+    model = ours(name)
     with observe(model, maps=True) as seen:
-        model.generate(inputs_of("llama")["input_ids"], max_new_tokens=3,
+        model.generate(inputs_of(name)["input_ids"], max_new_tokens=3,
                        cache_implementation=cache)
     assert seen.call(0).query.shape[1] == 11
-    assert len(seen.view(tmp_path / "page.html")) == 1
+    (path,) = seen.view(tmp_path / "page.html", sequences=0)
+    page = data_of(path.read_text())
+    assert page["num_queries"] == page["num_keys"] == 11 and len(page["layers"]) == 2
 
 
 def test_notebook_shows_the_page():
@@ -439,6 +442,18 @@ def test_notebook_shows_every_head():
         pass
     assert "No attention was computed" in empty._repr_html_()
     assert repr(empty) == "Observation: no attention was computed"
+
+
+def test_a_terminal_shows_many_heads_below_each_other():
+    model = tf.BertModel(tf.BertConfig(hidden_size=56, num_attention_heads=14, vocab_size=64,
+                                       num_hidden_layers=1, intermediate_size=8)).eval()
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs_of("bert"))
+    _, first, row, empty, second, rest = repr(seen).splitlines()
+    assert [*first.split(), *second.split()] == ["head", *map(str, range(12)), "head", "12", "13"]
+    assert empty == "" and rest.split() == [
+        "layer", "0", *(f"{seen.heads[0, head].entropy:.2f}" for head in (12, 13))]
+    assert len(row.split()) == 14
 
 
 def test_a_terminal_shows_every_head_that_stays():

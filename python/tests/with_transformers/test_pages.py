@@ -99,8 +99,9 @@ def test_a_run_with_an_intervention_next_to_the_whole(name, side, tmp_path):
     for layer in (0, 1):
         weights = [run.call(layer).attn_weights for run in (whole, cut)]
         rows = [slice(11 - n, 11) if side == "left" else slice(0, n) for n in (11, 7)]
-        expected = torch.stack([plain_overlap(*(each[b:b + 1, :, part, part] for each in weights))
-                                for b, part in enumerate(rows)]).mean(0)
+        expected = torch.stack([
+            plain_overlap(*(each[b:b + 1, :, part, part] for each in weights))
+            for b, part in enumerate(rows)]).mean(0)
         entropy = torch.stack([torch.stack([
             each.call(layer).statistics["entropy"][b, :, part].nanmean(-1)
             for b, part in enumerate(rows)]) for each in (whole, cut)]).mean(1)
@@ -227,7 +228,8 @@ def test_a_notebook_stays_small(monkeypatch, share, left_out, layers):
     notebook = seen._repr_html_()
     page = page_in(notebook)
     documents = documents_of(page) if len(layers) > 1 else [data_of(page)]
-    assert [[each["number"] for each in document["layers"]] for document in documents] == layers
+    assert [[each["number"] for each in document["layers"]]
+            for document in documents] == layers
     if layers != [[0]]:  # one layer is shown even if it is large
         assert len(page) <= share * whole
     assert (f"the page has {left_out}." in notebook) == (left_out is not None)
