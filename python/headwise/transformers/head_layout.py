@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
@@ -32,14 +35,14 @@ def layers_with_heads(model: nn.Module) -> dict[str, nn.Module]:
 class HeadFeatures:
     """The projections of one attention module, and which features are whose.
 
-    Heads are positions among those that the layer has. `w_q`, `w_k`, `w_v` and `w_o`
-    give the parameters of one query head as matrices that stand on the right,
-    x @ w_q(head), with the bits of the model and with gradients. They are the
-    projections alone: rotary positions, norms of q and k, and the scale of the scores
-    come on top of them. In cross-attention, k and v project the encoder's states.
+    A head is given by its position among those that the layer has. `w_q`, `w_k`, `w_v`
+    and `w_o` are the parameters of one query head as matrices for x @ w_q(head), with
+    gradients. They are the projections alone, without rotary positions, norms and
+    clamps of q, k and v, and the scale of the scores. In cross-attention, k and v
+    project the encoder's states.
 
-    Raises NotImplementedError for a module whose layout is not known, or whose
-    projections were replaced; ValueError if the layout does not fit.
+    Raises NotImplementedError for a module whose layout is not known or whose
+    projections are not Linear or Conv1D; ValueError if the layout does not fit it.
     """
 
     def __init__(self, model: nn.Module, name: str):
@@ -52,11 +55,10 @@ class HeadFeatures:
         if path.startswith("../"):
             owner, path = model.get_submodule(name.rpartition(".")[0]), path[3:]
         self.output = _projection(owner, path)
-        self.head_size = getattr(self.module, self.layout.head_size)
-        self.value_size = getattr(self.module,
-                                  self.layout.value_size or self.layout.head_size)
-        self._key_size = getattr(self.module,
-                                 self.layout.key_size or self.layout.head_size)
+        self.head_size = _named(self.module, self.layout.head_size)
+        self.value_size = _named(self.module,
+                                 self.layout.value_size or self.layout.head_size)
+        self._key_size = _named(self.module, self.layout.key_size or self.layout.head_size)
         self.query_heads, self.key_heads = self._numbers_of_heads()
 
     def _numbers_of_heads(self) -> tuple[int, int]:
@@ -193,12 +195,21 @@ def weight_axis(projection: nn.Module, side: str) -> int:
 
 
 def _projection(owner: nn.Module, path: str) -> nn.Module:
-    projection = owner.get_submodule(path)
+    projection = _named(owner, path)
     if type(projection) not in (nn.Linear, Conv1D):
         raise NotImplementedError(
             f"{path} of {type(owner).__name__} is {type(projection).__name__}, "
             "expected an unchanged torch.nn.Linear or Conv1D")
     return projection
+
+
+def _named(owner: nn.Module, path: str) -> Any:
+    """What a layout names in a module."""
+    try:
+        return operator.attrgetter(path)(owner)
+    except AttributeError:
+        raise ValueError(f"the layout of an attention module names {path!r}, which "
+                         f"{type(owner).__name__} does not have") from None
 
 
 def _runs(first: list[int], size: int) -> torch.Tensor:

@@ -34,8 +34,8 @@ class HeadLayout:
     own_config   the forward pass reads the numbers of heads from module.config
     keeps_heads  why heads cannot be removed; None if they can
 
-    Raises ValueError if `inputs` does not name q, k and v once each, and for another
-    letter in `per_head`.
+    Raises ValueError if `inputs` does not name q, k and v once each, for another letter
+    in `per_head`, and if `compressed` has a path that `inputs` lacks.
     """
     inputs: Mapping[str, str]
     output: str
@@ -74,13 +74,12 @@ _BERT = HeadLayout({"query": "q", "key": "k", "value": "v"}, "../output.dense",
 _T5 = HeadLayout({"q": "q", "k": "k", "v": "v"}, "o", head_size="key_value_proj_dim",
                  counts=("n_heads",), widths=("inner_dim",),
                  per_head={"relative_attention_bias": "q"})
-_SHARED_BIAS = dataclasses.replace(
-    _T5, keeps_heads="the position bias has a column for every head and is shared by "
-                     "all layers")
+_POSITION_BIAS = ("the position bias, which has a column for every head, is shared with "
+                  "other modules")
+_SHARED_BIAS = dataclasses.replace(_T5, keeps_heads=_POSITION_BIAS)
 _NORMED = dataclasses.replace(
     _LLAMA, keeps_heads="a norm runs over the features of all heads")
 _SINKS = dataclasses.replace(_LLAMA, per_head={"sinks": "q"})
-_PHI3 = HeadLayout({"qkv_proj": "qkv"}, "o_proj", own_config=True)
 _GPT2 = HeadLayout({"c_attn": "qkv"}, "c_proj", widths=("split_size", "embed_dim"))
 _GPT2_CROSS = dataclasses.replace(_GPT2, inputs={"q_attn": "q", "c_attn": "kv"})
 _LATENT = HeadLayout(
@@ -104,6 +103,13 @@ def _deepseek(module: nn.Module) -> HeadLayout:
     return _LATENT_KEYS if module.q_lora_rank is None else _LATENT
 
 
+def _biased(layout: HeadLayout, *options: str) -> Row:
+    """For models with such a position bias if one of these options is set."""
+    biased = dataclasses.replace(layout, keeps_heads=_POSITION_BIAS)
+    return lambda module: (biased if any(getattr(module.config, each, False)
+                                         for each in options) else layout)
+
+
 def _same(layout: Row, names: str) -> dict[str, Row]:
     return {f"{name}Attention": layout for name in names.split()}
 
@@ -112,34 +118,38 @@ LAYOUTS: dict[str, Row] = {
     **_same(_LLAMA, """
         Llama Mistral Mixtral Qwen2 Qwen2Moe Qwen3 Qwen3Moe Gemma Gemma2 Gemma3 Cohere2
         Starcoder2 Granite GraniteMoe SmolLM3 Olmo Nemotron Helium Glm Glm4 Glm4Moe Arcee
-        Ministral Ministral3 Exaone4 Ernie4_5 Ernie4_5_Moe SeedOss HunYuanDenseV1
+        Ministral Ministral3 Exaone4 ExaoneMoe Ernie4_5 Ernie4_5_Moe SeedOss HunYuanDenseV1
         HunYuanMoEV1 Dots1 Apertus Llama4Text Cwm VaultGemma Jais2 NanoChat Phimoe Jamba
         Bamba GraniteMoeHybrid GraniteMoeShared FalconH1 NemotronH Zamba Zamba2
         EuroBert Gte NomicBert JinaEmbeddingsV3 T5GemmaSelf T5GemmaCross
-        ViT DeiT Beit Dinov2 Dinov2WithRegisters DINOv3ViT IJepa ViTMAE ViTMSN Vivit AST"""),
+        ViT DeiT Dinov2 Dinov2WithRegisters DINOv3ViT IJepa ViTMAE ViTMSN Vivit AST"""),
     **_same(_BART, """
         Bart MBart Marian Pegasus PegasusX M2M100 NllbMoe Blenderbot BlenderbotSmall PLBart
-        BioGpt OPT GPTJ Whisper Speech2Text Musicgen SeamlessM4T Wav2Vec2 Hubert UniSpeech
+        BioGpt OPT GPTJ Whisper Speech2Text Musicgen Wav2Vec2 Hubert UniSpeech
         UniSpeechSat SEW Data2VecAudio CLIP CLIPSeg AltCLIP MetaClip2 ChineseCLIPVision
-        GitVision Siglip Siglip2 Idefics2Vision Idefics3Vision Owlv2 OwlViT Lfm2 Lfm2Moe"""),
+        GitVision Siglip Siglip2 Owlv2 OwlViT Lfm2 Lfm2Moe"""),
     **_same(_BERT, """
         BertSelf BertCross BertGenerationSelf BertGenerationCross RobertaSelf RobertaCross
         XLMRobertaSelf XLMRobertaCross XLMRobertaXLSelf XLMRobertaXLCross CamembertSelf
         CamembertCross Data2VecTextSelf Data2VecTextCross ElectraSelf ElectraCross
         ErnieSelf ErnieCross EsmSelf RobertaPreLayerNormSelf RobertaPreLayerNormCross
-        RoCBertSelf RoCBertCross XmodSelf XmodCross LayoutLMv3Self
+        RoCBertSelf RoCBertCross ChineseCLIPTextSelf AltRobertaSelf XmodSelf XmodCross
         MobileBertSelf YolosSelf DPTSelf VideoMAESelf"""),
     **_same(_T5, "UMT5"),
-    **_same(_SHARED_BIAS, "T5 MT5 LongT5 SwitchTransformers Pop2Piano Udop"),
+    **_same(_SHARED_BIAS, "T5 MT5 LongT5 SwitchTransformers Pop2Piano"),
     **_same(_NORMED, "Olmo2 Olmo3 Olmoe FlexOlmo MiniMaxM2"),
     **_same(_SINKS, "GptOss GraniteSWA GraniteMoeSWA"),
-    **_same(_PHI3, "Phi3 Phi4Multimodal"),
+    "Phi3Attention": HeadLayout({"qkv_proj": "qkv"}, "o_proj", own_config=True),
     **_same(_deepseek, "DeepseekV2 DeepseekV3 Glm4MoeLite Mistral4 MiniCPM3 Youtu"),
     **_same(_gpt2, "GPT2 DecisionTransformerGPT2"),
     "GPTBigCodeAttention": _gpt_bigcode,
     "DistilBertSelfAttention": HeadLayout(
         {"q_lin": "q", "k_lin": "k", "v_lin": "v"}, "out_lin",
         head_size="attention_head_size", counts=("n_heads",)),
+    "BeitAttention": _biased(_LLAMA, "use_relative_position_bias",
+                             "use_shared_relative_position_bias"),
+    "LayoutLMv3SelfAttention": _biased(_BERT, "has_relative_attention_bias",
+                                       "has_spatial_attention_bias"),
     "AlbertAttention": dataclasses.replace(_BERT, output="dense"),
     "ModernBertAttention": HeadLayout({"Wqkv": "qkv"}, "Wo"),
     "ModernBertDecoderAttention": HeadLayout(_PROJECTIONS, "Wo"),
@@ -152,7 +162,7 @@ LAYOUTS: dict[str, Row] = {
         _LLAMA, per_head={"q_norm.weight": "q", "k_norm.weight": "k"}),
     "StableLmAttention": dataclasses.replace(
         _LLAMA, per_head={"q_layernorm.norms": "q", "k_layernorm.norms": "k"}),
-    "DbrxAttention": HeadLayout({"Wqkv": "qkv"}, "out_proj"),
+    "DbrxAttention": HeadLayout({"Wqkv": "qkv"}, "out_proj", widths=("hidden_size",)),
 }
 
 _GATED = "a gate multiplies the outputs of its heads before the output projection"
@@ -161,7 +171,7 @@ _NORMED_OUTPUT = "a norm runs over the outputs of all its heads"
 REFUSED = {
     "BloomAttention": "the forward pass has a fixed number of heads",
     **{f"{name}Attention": _GATED for name in
-       "Qwen3Next Qwen3_5 Qwen3_5Moe Afmoe Laguna Step3p7".split()},
+       "Qwen3Next Qwen3_5 Qwen3_5Moe Afmoe Laguna Step3p7 Lfm3 HrmText".split()},
     **{f"{name}Attention": _NORMED_OUTPUT for name in "BitNet KosmosText".split()},
     "DiffLlamaAttention": "each of its outputs is the difference of two heads",
 }
@@ -171,9 +181,9 @@ def register_layout(module_class: type[nn.Module] | str, layout: HeadLayout) -> 
     """Tells headwise how a class of attention modules stores its heads.
 
     `prune_heads`, `head_importance` and everything else that addresses heads then
-    serve models with modules of exactly this class, which is given itself or by its
-    name. A later call replaces an earlier one. Like those that headwise knows, the
-    module has an attribute `is_causal` and "Attention" in the name of its class.
+    serve models with modules of exactly this class (or name of a class), not of derived
+    ones. A later call replaces an earlier one. To be found, the module must have an
+    attribute `is_causal` and "Attention" in the name of its class.
 
     Raises TypeError for another kind of argument.
 
@@ -191,7 +201,7 @@ def register_layout(module_class: type[nn.Module] | str, layout: HeadLayout) -> 
 
 
 def layout_of(module: nn.Module) -> HeadLayout:
-    """Raises NotImplementedError for a module whose layout is not known."""
+    """The layout of a module; NotImplementedError if it is not known."""
     kind = type(module).__name__
     row = LAYOUTS.get(kind)
     if row is None:

@@ -102,10 +102,20 @@ def _removal(model: PreTrainedModel, number: int, name: str, heads: list[int],
     if len(heads) == found.query_heads:
         raise ValueError(f"layer {number} would have no heads left; a layer keeps "
                          "at least one")
+    if _shares_parameters(model, found):
+        raise NotImplementedError(f"heads of layer {number} cannot be removed: another "
+                                  "module has the same parameters")
     positions = [present.index(head) for head in heads]
     staying = [each for each in range(found.query_heads) if each not in positions]
     _check_groups(found, number, positions, staying, present)
     return _Removal(number, found, heads, positions, staying)
+
+
+def _shares_parameters(model: PreTrainedModel, found: HeadFeatures) -> bool:
+    own = [found.output, *found.inputs.values()]
+    weights = {id(each.weight) for each in own}
+    return any(id(parameter) in weights and module not in own
+               for module in model.modules() for parameter in module._parameters.values())
 
 
 def _check_groups(found: HeadFeatures, number: int, positions: list[int],

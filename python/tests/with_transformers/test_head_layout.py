@@ -1,5 +1,6 @@
 """Where the heads of models lie in their parameters."""
 import contextlib
+import dataclasses
 
 import pytest
 
@@ -154,7 +155,7 @@ OWN = HeadLayout({"read": "qkv"}, "write", head_size="size")
 
 
 @pytest.mark.parametrize("given", [OwnAttention, "OwnAttention"])
-def test_layout_of_a_class_of_ones_own(given, monkeypatch):
+def test_layout_from_outside(given, monkeypatch):
     monkeypatch.setitem(LAYOUTS, "OwnAttention", None)
     with pytest.raises(NotImplementedError, match=r"register_layout\('OwnAttention', Head"):
         HeadFeatures(Own(), "attention")
@@ -173,6 +174,16 @@ def test_layout_that_does_not_fit_is_refused(monkeypatch):
     model.attention.size = 3
     with pytest.raises(ValueError, match=r"OwnAttention does not fit: .*'read': \(16, 8\)"):
         HeadFeatures(model, "attention")
+
+
+@pytest.mark.parametrize("change, name", [
+    (dict(head_size="head_dim"), "head_dim"), (dict(output="wo"), "wo"),
+    (dict(inputs={"a": "q", "b.c": "kv"}), "a"),
+])
+def test_layout_with_a_name_that_the_module_lacks_is_refused(change, name, monkeypatch):
+    monkeypatch.setitem(LAYOUTS, "OwnAttention", dataclasses.replace(OWN, **change))
+    with pytest.raises(ValueError, match=f"names '{name}', which OwnAttention does not"):
+        HeadFeatures(Own(), "attention")
 
 
 @pytest.mark.parametrize("layout, message", [
