@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from transformers import PreTrainedModel
 
 from headwise.transformers.pruned_record import pruned_heads
 
 
-def head_numbers(model: nn.Module, counts: Mapping[int, int]) -> dict[int, list[int]]:
+def head_numbers(model: PreTrainedModel,
+                 counts: Mapping[int, int]) -> dict[int, list[int]]:
     """The numbers of the heads, from before any pruning, by layer; `counts` are how many
     heads the layers have.
     """

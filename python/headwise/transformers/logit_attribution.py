@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,11 +14,10 @@ from headwise.transformers.attention_layers import LayerUse, layer_kind, layer_u
 from headwise.transformers.direct_path import DirectPath
 from headwise.transformers.head_table import head_numbers, head_rows, head_table
 from headwise.transformers.inner_model import model_of_transformers
+from headwise.transformers.logit_place import LogitPlace, Numbers
 from headwise.transformers.own_pass import (Batch, KeepingEdit, own_passes,
                                             parameters_frozen)
 from headwise.transformers.watched import Attended, Place
-
-Numbers = Union[int, Sequence[int], torch.Tensor]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -83,11 +81,11 @@ def logit_attribution(model: nn.Module, inputs: Batch, tokens: Numbers,
     not linear, and those of `intervene`.
     """
     model = model_of_transformers(model)
-    unembedding = getattr(model.get_output_embeddings(), "weight", None)
+    unembedding = getattr(_output_embeddings(model), "weight", None)
     if unembedding is None:
         raise NotImplementedError(f"{type(model).__name__} has no unembedding, so it has no "
                                   "logits of tokens")
-    at = _Place(tokens, other, positions)
+    at = LogitPlace(tokens, other, positions)
     uses = layer_uses(model)
     uses = [use for use in uses if layer_kind(use, uses) != "encoder"]
     first = DirectPath(unembedding)
@@ -99,16 +97,15 @@ def logit_attribution(model: nn.Module, inputs: Batch, tokens: Numbers,
             logit = at.logit_of(model(**inputs))
         if not logit.requires_grad:
             raise NotImplementedError(_not_linear(model))
-        seen = {use: each for use, each in heads.items() if each.seen is not None}
-        gradients = torch.autograd.grad(logit.sum(), [each.seen.z for each in seen.values()],
+        seen = [layer for layer in heads.values() if layer.seen is not None]
+        gradients = torch.autograd.grad(logit.sum(), [layer.start for layer in seen],
                                         allow_unused=True)
         with own_passes(model, silent), second:
             rest = at.logit_of(model(**inputs)).detach()
-    return _attribution(model, at, logit.detach(), rest,
-                        dict(zip(seen.values(), gradients)))
+    return _attribution(model, at, logit.detach(), rest, dict(zip(seen, gradients)))
 
 
-def _attribution(model: PreTrainedModel, at: _Place, logit: torch.Tensor,
+def _attribution(model: PreTrainedModel, at: LogitPlace, logit: torch.Tensor,
                  rest: torch.Tensor, gradients: dict[_Heads, Any]) -> LogitAttribution:
     added, sources, size = {}, {}, logit.abs() + rest.abs()
     for layer, gradient in gradients.items():
@@ -116,7 +113,7 @@ def _attribution(model: PreTrainedModel, at: _Place, logit: torch.Tensor,
             raise NotImplementedError(_not_linear(model))
         # Only the rows of the positions are not 0.
         row = at.row_of(gradient).to(layer.value.dtype)
-        added[layer.use.number] = (row * layer.z).sum(-1)
+        added[layer.use.number] = (row * at.row_of(layer.start.detach())).sum(-1)
         sources[layer.use.number] = layer.row * torch.einsum(
             "bhd,bhjd->bhj", row, layer.value)
         size = size + added[layer.use.number].abs().sum(1)
@@ -128,66 +125,19 @@ def _attribution(model: PreTrainedModel, at: _Place, logit: torch.Tensor,
     return LogitAttribution(logit, added, sources, rest, numbers)
 
 
+def _output_embeddings(model: Any) -> Any:
+    return model.get_output_embeddings()  # untyped in transformers
+
+
 def _not_linear(model: PreTrainedModel) -> str:
     return (f"what the heads of {type(model).__name__} add does not reach the logits through "
             "norms and the unembedding alone")
 
 
-class _Place:
-    """Which logits of an output are attributed."""
-
-    def __init__(self, tokens: Numbers, other: Numbers | None, positions: Numbers):
-        self._tokens = _given(tokens, "tokens")
-        self._other = None if other is None else _given(other, "other")
-        self._positions = _given(positions, "positions")
-
-    def logit_of(self, output: Any) -> torch.Tensor:
-        """(B), float32 or wider."""
-        logits = output.logits
-        if logits.ndim != 3:
-            raise NotImplementedError(f"the logits are {tuple(logits.shape)}, expected "
-                                      "(B, L, vocabulary)")
-        rows = self.row_of(logits, axis=1)
-        rows = rows.float() if rows.dtype.itemsize < 4 else rows
-        chosen = _chosen(rows, self._tokens, "tokens")
-        return chosen if self._other is None else chosen - _chosen(rows, self._other, "other")
-
-    def row_of(self, values: torch.Tensor, axis: int = 2) -> torch.Tensor:
-        """The positions, along an axis of (B, ..., L, ...)."""
-        batch, length = values.shape[0], values.shape[axis]
-        at = _of_batch(self._positions, batch, "positions")
-        if ((at < -length) | (at >= length)).any():
-            raise ValueError(f"positions is {at.tolist()}; there are {length}")
-        return values.movedim(axis, 1)[torch.arange(batch), at]
-
-
-def _given(numbers: Numbers, name: str) -> torch.Tensor:
-    given = torch.as_tensor(numbers)
-    if given.dtype.is_floating_point or given.dtype == torch.bool or given.ndim > 1:
-        raise TypeError(f"{name} is {numbers!r}, expected a number or one per example")
-    return given
-
-
-def _of_batch(numbers: torch.Tensor, batch: int, name: str) -> torch.Tensor:
-    """(B)"""
-    if numbers.ndim == 1 and len(numbers) != batch:
-        raise ValueError(f"{name} has {len(numbers)} numbers; the batch has {batch} examples")
-    return numbers.expand(batch)
-
-
-def _chosen(rows: torch.Tensor, tokens: torch.Tensor, name: str) -> torch.Tensor:
-    """(B), of the logits (B, vocabulary) of a position."""
-    tokens = _of_batch(tokens, rows.shape[0], name)
-    if ((tokens < 0) | (tokens >= rows.shape[1])).any():
-        raise ValueError(f"{name} is {tokens.tolist()}; the vocabulary has {rows.shape[1]} "
-                         "tokens")
-    return rows[torch.arange(len(tokens)), tokens]
-
-
 class _Heads(KeepingEdit):
     """Starts the direct path at z, the output of the heads."""
 
-    def __init__(self, use: LayerUse, path: DirectPath, at: _Place):
+    def __init__(self, use: LayerUse, path: DirectPath, at: LogitPlace):
         super().__init__(use)
         self._path, self._at = path, at
 
@@ -195,8 +145,8 @@ class _Heads(KeepingEdit):
         self._path.leave_attention()
         assert seen.weights is not None
         self.row = self._at.row_of(seen.weights.detach())  # (B, Hq, Lkv)
-        self.z = self._at.row_of(seen.z.detach())          # (B, Hq, Dv)
-        return seen._replace(z=seen.z.detach().requires_grad_(), weights=None)
+        self.start = seen.z.detach().requires_grad_()
+        return seen._replace(z=self.start, weights=None)
 
 
 class _Silent:

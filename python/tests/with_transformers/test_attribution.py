@@ -173,14 +173,15 @@ def test_interventions_and_dropout_take_no_part():
         heads[0].scale(0)
         given = headwise.attribution(model, inputs_of("bert"), "norms").pairs[1]
     assert model.training and torch.equal(given, expected)
+
+
+@pytest.mark.parametrize("method", ["gradient", "integrated"])
+def test_layers_that_share_a_module_are_told_apart(method):
+    model = small_model("albert")
+    found = headwise.attribution(model, inputs_of("albert"), method, target=target)
+    assert list(found.totals) == [0, 1]
+    assert not torch.allclose(found.totals[0], found.totals[1])
     assert all(each.requires_grad for each in model.parameters())
-
-
-def test_layers_that_share_a_module_are_told_apart():
-    found = headwise.attribution(small_model("albert"), inputs_of("albert"), "gradient",
-                                 target=target)
-    assert list(found.pairs) == [0, 1]
-    assert not torch.equal(found.pairs[0], found.pairs[1])
 
 
 def test_page_shows_norms(tmp_path):
