@@ -64,11 +64,11 @@ def passes_of(model: nn.Module, measure: Measure, progress: Progress,
             yield passes
 
 
-def per_example(values: Any, batch: Batch) -> torch.Tensor:
+def per_example(given: Any, batch: Batch) -> torch.Tensor:
     """The measure of a batch, (B), float64, on the CPU. Raises ValueError for another
     shape and for a number that is not finite.
     """
-    values = torch.as_tensor(values)
+    values = torch.as_tensor(given)
     examples = size_of(batch)
     if values.ndim == 0 and examples == 1:
         values = values[None]

@@ -319,7 +319,14 @@ def test_model_is_as_before(approximate):
     model = model_of("bert").train()
     model.bert.embeddings.eval()
     model.bert.encoder.layer[1].requires_grad_(False)
-    without = headwise.patch(model, clean, corrupted, measure, approximate=approximate)
+    trained = []
+
+    def noting(output, batch):
+        trained.append(any(each.requires_grad for each in model.parameters()))
+        return measure(output, batch)
+
+    without = headwise.patch(model, clean, corrupted, noting, approximate=approximate)
+    assert all(trained) != approximate  # to first order, parameters need no gradient
     with headwise.intervene(model) as heads:
         heads[0].scale(0)
         before = model.eval()(**clean).logits
