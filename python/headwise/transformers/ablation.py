@@ -52,9 +52,8 @@ def ablate(model: nn.Module, batches: Union[Batch, Iterable[Batch]], measure: Me
     progress  True shows a bar; a function is called with (done, total) passes
 
     The model is evaluated without dropout and without interventions; nothing of it
-    changes. It takes one forward pass for every batch and every head, set or pair, and
-    two more for every batch with "mean". A large batch costs less per example than a
-    small one.
+    changes. Every batch takes one forward pass, one more for every head, set or pair, and
+    one more with "mean". A large batch costs less per example than a small one.
 
     Errors: TypeError and IndexError for heads that are none or that the model does not
     have; ValueError without batches, for an unknown `replace`, for a measure of
@@ -118,9 +117,8 @@ class _Uniform:
         query[:, self.heads] = 0
         bias, sinks = call.operands.bias, call.operands.sinks
         if bias is not None:
-            bias = bias.expand(-1, query.shape[1], -1, -1) if bias.ndim == 4 else (
-                bias.expand(1, query.shape[1], -1, -1))
-            bias = bias.clone()
+            bias = bias.view((1,) * (4 - bias.ndim) + bias.shape)
+            bias = bias.expand(-1, query.shape[1], -1, -1).clone()
             bias[:, self.heads] = bias[:, self.heads].where(bias[:, self.heads] < _HIDDEN, 0)
         if sinks is not None:
             sinks = sinks.clone()

@@ -150,6 +150,11 @@ class HeadEffects(Mapping[Key, HeadEffect]):
 _SHOWN = 10  # rows of a table
 
 
+def name_of(heads: HeadSet) -> str:
+    """As the command writes heads: 3.1, and 3.1 4.5 for two."""
+    return " ".join(f"{layer}.{head}" for layer, head in heads)
+
+
 def share_of(effect: torch.Tensor, clean: torch.Tensor, corrupted: torch.Tensor) -> float:
     """See HeadEffect; not finite if clean and corrupted measure the same."""
     return float(effect.mean() / (corrupted - clean).mean())
@@ -164,10 +169,7 @@ def _interval_text(effect: Effect) -> str:
 
 
 def _name(row: HeadEffect) -> str:
-    """As the command writes heads: 3.1, and 3.1 4.5 for two."""
-    names = [" ".join(f"{layer}.{head}" for layer, head in heads)
-             for heads in (row.heads, row.to) if heads]
-    return " to ".join(names)
+    return " to ".join(name_of(heads) for heads in (row.heads, row.to) if heads)
 
 
 def _records(row: HeadEffect) -> Iterator[dict[str, Any]]:

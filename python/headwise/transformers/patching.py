@@ -72,8 +72,7 @@ def patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
             places = [known.places(each) for each in sets]
             if approximate:
                 _check_one_layer(places)
-            lengths = [_length(there, each) if positions or approximate else 0
-                       for each in places]
+            lengths = [_length(there, each) if positions else 0 for each in places]
             passes.count.expect(len(pairs) * (2 if approximate else
                                               2 + len(sets) + sum(lengths)))
             compute = _first_order if approximate else _exact
@@ -114,7 +113,7 @@ def _exact(passes: Passes, batch: Batch, there: Run, sets: list[_Places]
 
 def _first_order(passes: Passes, batch: Batch, there: Run, sets: list[_Places]
                  ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """As _exact."""
+    """As _exact, always with positions."""
     with torch.enable_grad(), _frozen(passes.model):
         run = passes.run(batch, differentiable=True)
         if not run.measured.requires_grad:

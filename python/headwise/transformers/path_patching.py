@@ -11,7 +11,7 @@ from torch import nn
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.captured import call_of_heads
-from headwise.transformers.effects import HeadEffect, HeadEffects, share_of
+from headwise.transformers.effects import HeadEffect, HeadEffects, name_of, share_of
 from headwise.transformers.head_sets import GivenHeads, HeadSet, ModelHeads
 from headwise.transformers.measured_passes import (Batch, Measure, Passes, Run, as_pairs,
                                                    passes_of)
@@ -85,7 +85,8 @@ def path_patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
     rows = [HeadEffect(effects[:, i, j], sender, receiver if pairs else (),
                        share=share_of(effects[:, i, j], of_clean, of_corrupted))
             for i, sender in enumerate(senders) for j, receiver in enumerate(receivers)]
-    target = "the output" if to_heads is None else f"{', '.join(to_inputs)} of heads"
+    target = "the output" if receivers == [_OUTPUT] else (
+        f"{', '.join(to_inputs)} of " + ", ".join(map(name_of, receivers)))
     return HeadEffects(f"Effect of patching paths to {target}", rows, of_clean,
                        of_corrupted)
 

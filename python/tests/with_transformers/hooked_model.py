@@ -5,8 +5,8 @@ import re
 import torch
 
 HEADS = 4  # of every small model
-_OUTPUTS = re.compile(r"(attention\.output\.dense|attention\.dense|attn\.c_proj|o_proj|out_proj"
-                      r"|Attention\.o)$")
+_OUTPUTS = re.compile(r"(attention\.output\.dense|attention\.dense|attn\.c_proj|o_proj"
+                      r"|out_proj|Attention\.o)$")
 _INPUTS = {"query": "q", "q_proj": "q", "q": "q", "key": "k", "k_proj": "k", "k": "k",
            "value": "v", "v_proj": "v", "v": "v"}
 

@@ -241,6 +241,7 @@ def test_pairs_of_sender_and_receiver():
         assert pairs[key].mean == 0  # the sender is not before the receiver
     assert seen[-1] == (4, 4)
     assert "0.1 to 1.3" in repr(pairs)
+    assert repr(alone).startswith("Effect of patching paths to q, k, v of 1.3: mean over 3")
 
 
 def test_batches_may_be_cut_anywhere():
