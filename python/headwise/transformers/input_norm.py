@@ -45,7 +45,8 @@ def _action(norm: nn.Module, like: torch.Tensor) -> tuple[torch.Tensor, bool]:
     signs[1::2] = -1
     of_signs, of_ones = ((norm(1e3 * each) - norm(-1e3 * each)) / 2
                          for each in (signs, torch.ones_like(signs)))
-    return (of_signs * signs).to(like.dtype), bool(of_ones.abs().max() < 1e-3 * of_signs.abs().max())
+    centers = bool(of_ones.abs().max() < 1e-3 * of_signs.abs().max())
+    return (of_signs * signs).to(like.dtype), centers
 
 
 def _norm_before(model: nn.Module, use: LayerUse) -> nn.Module | None:
