@@ -132,6 +132,17 @@ def test_heads_and_rest_add_up(name):
         assert_close(sources.sum(-1), found.heads[layer])
 
 
+@pytest.mark.parametrize("products", ["batched_mm", "grouped_mm"])
+def test_experts_leave_the_path_however_they_are_computed(products):
+    model = small_model("mixtral")
+    model.set_experts_implementation("eager")
+    expected = headwise.logit_attribution(model, inputs_of("mixtral"), 5)
+    model.set_experts_implementation(products)
+    found = headwise.logit_attribution(model, inputs_of("mixtral"), 5)
+    for layer, heads in expected.heads.items():
+        assert_close(found.heads[layer], heads)
+
+
 def test_rest_is_embedding_mlps_and_biases():
     """But not the biases of the values, which belong to the heads."""
     model = small_model("gpt2")
