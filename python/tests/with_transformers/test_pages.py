@@ -72,6 +72,14 @@ def test_sequences_are_chosen(tmp_path):
             seen.view(tmp_path / "none.html", **arguments)
 
 
+def test_labels_may_be_those_of_the_padded_sequence(tmp_path):
+    inputs = padded(inputs_of("bert")["input_ids"], (11, 8), "left")
+    labels = [f"w{n}" for n in range(11)]
+    (path,) = seen_by("bert", **inputs).view(tmp_path / "page.html", [labels, labels])
+    assert [each["query_tokens"] for each in documents_of(path.read_text())] == [
+        labels, labels[3:]]
+
+
 def plain_overlap(a, b):
     """(Hq), of eager weights (1, Hq, Lq, Lkv)."""
     return torch.minimum(a, b).sum(-1).mean((0, 2))
