@@ -8,6 +8,7 @@
     head_importance     how much each head matters
     prune_heads         removes heads from the parameters of a model
     from_pretrained     reads a model whose heads were pruned
+    token_labels        the tokens of a sequence as text to read
 """
 
 from headwise.transformers.attention_layers import attention_layers
@@ -19,8 +20,9 @@ from headwise.transformers.observed_call import ObservedCall
 from headwise.transformers.pruned_files import from_pretrained
 from headwise.transformers.pruning import prune_heads
 from headwise.transformers.registration import register
+from headwise.transformers.token_labels import token_labels
 
 __all__ = ["HeadImportance", "HeadMeans", "HeadSelection", "HeadStatistics", "Heads",
            "Intervention", "Observation", "ObservedCall", "attention_layers",
            "from_pretrained", "head_importance", "head_means", "intervene", "observe",
-           "prune_heads", "register"]
+           "prune_heads", "register", "token_labels"]

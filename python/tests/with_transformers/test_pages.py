@@ -8,8 +8,7 @@ torch = pytest.importorskip("torch")
 tf = pytest.importorskip("transformers")
 
 import headwise
-from headwise.transformers import notebook_page, register
-from headwise.transformers.token_labels import token_labels
+from headwise.transformers import notebook_page, register, token_labels
 from small_models import inputs_of, small_model
 from test_view import data_of, documents_of, entropies
 
