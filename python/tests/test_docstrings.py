@@ -37,7 +37,7 @@ def test_the_example(name, tmp_path, monkeypatch):
 def test_inspect_knows_the_signatures_of_functions():
     signatures = {name: inspect.signature(getattr(headwise, name)) for name in PUBLIC
                   if callable(getattr(headwise, name)) and name[0].islower()}
-    assert len(signatures) > 20
+    assert len(signatures) >= 20
     assert not any("_A" in str(signature) for signature in signatures.values())
     attention = signatures["attention"].parameters
     assert list(attention)[:4] == ["query", "key", "value", "mask"]

@@ -8,8 +8,7 @@ torch = pytest.importorskip("torch")
 tf = pytest.importorskip("transformers")
 
 import headwise
-from headwise.transformers import notebook_page, register
-from headwise.transformers.token_labels import token_labels
+from headwise.transformers import notebook_page, register, token_labels
 from small_models import inputs_of, small_model
 from test_view import data_of, documents_of, entropies
 
@@ -70,6 +69,14 @@ def test_sequences_are_chosen(tmp_path):
                                (dict(labels=("a", "b")), "labels needs against")):
         with pytest.raises(ValueError, match=message):
             seen.view(tmp_path / "none.html", **arguments)
+
+
+def test_labels_may_be_those_of_the_padded_sequence(tmp_path):
+    inputs = padded(inputs_of("bert")["input_ids"], (11, 8), "left")
+    labels = [f"w{n}" for n in range(11)]
+    (path,) = seen_by("bert", **inputs).view(tmp_path / "page.html", [labels, labels])
+    assert [each["query_tokens"] for each in documents_of(path.read_text())] == [
+        labels, labels[3:]]
 
 
 def plain_overlap(a, b):
