@@ -14,12 +14,12 @@ from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import LayerUse
 from headwise.transformers.captured import ReplacedZ
 from headwise.transformers.effects import Effect, HeadEffect, HeadEffects
+from headwise.transformers.examples import Batch, as_batches
 from headwise.transformers.head_means import HeadMeans, head_means
 from headwise.transformers.head_sets import GivenHeads, HeadSet, ModelHeads
-from headwise.transformers.measured_passes import Batch, Measure, as_batches, passes_of
+from headwise.transformers.measured_passes import Measure, passes_of
 from headwise.transformers.progress_bar import Progress
-from headwise.transformers.pruned_record import pruned_heads
-from headwise.transformers.watched import Attended, Edit, Place
+from headwise.transformers.watched import Edit, Place
 
 Replacement = Union[Literal["zero", "mean", "uniform"], HeadMeans]
 
@@ -63,7 +63,7 @@ def ablate(model: nn.Module, batches: Union[Batch, Iterable[Batch]], measure: Me
     edit_of = _edits(model, batches, replace)
     with passes_of(model, measure, progress, "ablate") as passes:
         first = passes.run(batches[0])
-        known = ModelHeads(first.z, pruned_heads(passes.inner.config))
+        known = ModelHeads(first.z, passes.inner.config)
         sets = known.sets(heads, single=pairs)
         both = [tuple(sorted(one + other)) for one, other in itertools.combinations(sets, 2)
                 ] if pairs else []
@@ -107,10 +107,9 @@ _HIDDEN = torch.finfo(torch.float16).min / 2
 
 
 @dataclasses.dataclass(eq=False)
-class _Uniform:
+class _Uniform(Edit):
     """Equal attention to every key that a query may see: scores of 0, without sinks."""
     heads: list[int]
-    needs_weights = False
 
     def before(self, call: AttentionCall, _: Place) -> AttentionCall:
         query = call.query.clone()
@@ -125,6 +124,3 @@ class _Uniform:
             sinks[self.heads] = float("-inf")
         return call._replace(query=query,
                              operands=call.operands._replace(bias=bias, sinks=sinks))
-
-    def after(self, seen: Attended) -> Attended:
-        return seen

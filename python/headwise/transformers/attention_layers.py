@@ -69,11 +69,12 @@ def is_cross_attention(module: nn.Module) -> bool:
 
 class LayerUse(NamedTuple):
     """One layer of a forward pass. Of a module that several layers share, `use`
-    counts the calls.
+    counts the calls; `pruned_as` is the module's number in `attention_layers`.
     """
     number: int
     name: str
     module: nn.Module
+    pruned_as: int
     use: int = 0
     shared: bool = False
 
@@ -86,7 +87,7 @@ def layer_uses(model: nn.Module) -> list[LayerUse]:
     layers = attention_layers(model)
     groups = getattr(model.config, "num_hidden_groups", None)
     if groups is None:
-        return [LayerUse(number, name, module) for number, (name, module)
+        return [LayerUse(number, name, module, number) for number, (name, module)
                 in zip(layer_numbers(layers), layers.items())]
     inner = len(layers) // groups  # modules of a group run one after the other
     names = list(layers)
@@ -95,7 +96,8 @@ def layer_uses(model: nn.Module) -> list[LayerUse]:
         first = layer * groups // model.config.num_hidden_layers * inner
         for name in names[first:first + inner]:
             use = sum(each.name == name for each in uses)
-            uses.append(LayerUse(len(uses), name, layers[name], use, shared=True))
+            uses.append(LayerUse(len(uses), name, layers[name], names.index(name), use,
+                                 shared=True))
     return uses
 
 

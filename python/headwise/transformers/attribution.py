@@ -24,12 +24,13 @@ from typing import Literal, overload
 from torch import nn
 
 from headwise.transformers.attributed import HeadAttribution, TokenAttribution
+from headwise.transformers.examples import Batch
 from headwise.transformers.gradient_attention import gradient_attention
-from headwise.transformers.head_table import head_numbers
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.integrated_gates import (integrated_gates,
                                                     integrated_gates_by_layer)
-from headwise.transformers.own_pass import Batch, Target
+from headwise.transformers.own_pass import Target
+from headwise.transformers.pruned_record import head_numbers_by_layer
 from headwise.transformers.through_layers import (flow, mean_weights, positions_of,
                                                   rollout)
 from headwise.transformers.value_norms import value_norms
@@ -101,6 +102,6 @@ def attribution(model: nn.Module, inputs: Batch, method: str = "norms", *,
                          "gives a number per example")
     found = (value_norms(model, inputs) if target is None
              else _OF_TARGET[method](model, inputs, target))
-    numbers = head_numbers(model, {layer: each.shape[1]
-                                   for layer, each in found.totals.items()})
+    numbers = head_numbers_by_layer(model, {layer: each.shape[1]
+                                            for layer, each in found.totals.items()})
     return HeadAttribution(method, found.totals, found.pairs, found.together, numbers)

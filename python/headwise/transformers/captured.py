@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import LayerUse
-from headwise.transformers.watched import Attended, Edit, Place, add_edit, remove_edit
-
-
-@contextlib.contextmanager
-def edited(edits: Mapping[LayerUse, Edit]) -> Iterator[None]:
-    """Inside, the edits apply."""
-    for use, edit in edits.items():
-        add_edit(use, edit)
-    try:
-        yield
-    finally:
-        for use, edit in edits.items():
-            remove_edit(use, edit)
+from headwise.transformers.watched import Attended, Edit
 
 
 class CapturedZ:
@@ -52,28 +39,20 @@ class CapturedZ:
 
 
 @dataclasses.dataclass(eq=False)
-class _Capture:
+class _Capture(Edit):
     use: LayerUse
     captured: CapturedZ
-    needs_weights = False
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         return seen._replace(z=self.captured.keep(self.use, seen.z))
 
 
 @dataclasses.dataclass(eq=False)
-class ReplacedZ:
+class ReplacedZ(Edit):
     """Puts `values`, which broadcast to (B, heads, positions, Dv), in place of z."""
     heads: list[int]  # places in the layer
     values: torch.Tensor
     positions: slice = dataclasses.field(default_factory=lambda: slice(None))
-    needs_weights = False
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         seen.z[:, self.heads, self.positions] = self.values.to(seen.z.dtype)

@@ -3,7 +3,7 @@
 
 Vectors are rows: x @ W_V @ W_O is what a head adds for the hidden state x of a key with
 weight 1, and x @ W_Q @ W_K.T @ y is its score of query x and key y, before the scale.
-Biases are left out, and so are norms of queries and keys.
+Biases are left out, and so are norms and rotary positions.
 """
 
 from __future__ import annotations
@@ -14,41 +14,30 @@ from typing import Any, Union
 import torch
 from torch import nn
 
-from headwise.transformers.attention_layers import LayerUse, is_cross_attention
+from headwise.transformers.attention_layers import LayerUse
 from headwise.transformers.circuit import Circuit
 from headwise.transformers.head_layout import HeadFeatures
-from headwise.transformers.input_norm import norm_folded
-from headwise.transformers.rotary_matrix import rotated
 
 # Ids of tokens, or "tokens" for the whole vocabulary.
 Tokens = Union[str, Sequence[int], torch.Tensor, None]
 
 
-def ov_circuit(model: nn.Module, use: LayerUse, head: int, tokens: Tokens = None,
-               fold_norm: bool = False) -> Circuit:
+def ov_circuit(model: nn.Module, use: LayerUse, head: int,
+               tokens: Tokens = None) -> Circuit:
     """See HeadSelection.ov. `head` is the position among those that the layer has."""
     found = HeadFeatures(model, use.name)
-    w_v = _exact(found.w_v(head))
-    if fold_norm:
-        w_v = norm_folded(model, use, w_v, of_states=not is_cross_attention(use.module))
-    circuit = Circuit(w_v, _exact(found.w_o(head)))
+    circuit = Circuit(_exact(found.w_v(head)), _exact(found.w_o(head)))
     if tokens is None:
         return circuit
     return circuit.between(_embedding(model, tokens, circuit.shape[0]),
                            _unembedding(model, tokens, circuit.shape[1]))
 
 
-def qk_circuit(model: nn.Module, use: LayerUse, head: int, tokens: Tokens = None,
-               distance: int | None = None, fold_norm: bool = False) -> Circuit:
+def qk_circuit(model: nn.Module, use: LayerUse, head: int,
+               tokens: Tokens = None) -> Circuit:
     """See HeadSelection.qk. `head` is the position among those that the layer has."""
     found = HeadFeatures(model, use.name)
-    w_q, w_k = _exact(found.w_q(head)), _exact(found.w_k(head))
-    if fold_norm:
-        w_q = norm_folded(model, use, w_q)
-        w_k = norm_folded(model, use, w_k, of_states=not is_cross_attention(use.module))
-    if distance is not None:
-        w_q, w_k = rotated(model, use, w_q, distance), rotated(model, use, w_k, 0)
-    circuit = Circuit(w_q, w_k.T)
+    circuit = Circuit(_exact(found.w_q(head)), _exact(found.w_k(head)).T)
     if tokens is None:
         return circuit
     rows, columns = (_embedding(model, tokens, size) for size in circuit.shape)

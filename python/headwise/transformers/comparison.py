@@ -14,9 +14,9 @@ from headwise.transformers.head_comparison import Head, HeadComparison
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.map_overlap import map_overlaps
 from headwise.transformers.observed_layer import not_padding
+from headwise.transformers.pruned_record import head_numbers
 from headwise.transformers.separators import separators_of
-from headwise.transformers.text_layers import (LayerCall, head_numbers, known_statistics,
-                                               visit_layers)
+from headwise.transformers.text_layers import LayerCall, known_statistics, visit_layers
 
 _ENTROPY = _core.STATISTICS.index("entropy")
 
@@ -54,7 +54,8 @@ def compare(model_a: nn.Module, model_b: nn.Module,
         calls = [_calls(model, batch) for model, batch in zip(models, text.batches)]
         for n, of_model in enumerate(calls):
             heads[n][:] = [(each.use.number, head) for each in of_model for head in
-                           head_numbers(models[n], each.use, each.call.query.shape[1])]
+                           head_numbers(models[n].config, each.use.pruned_as,
+                                        each.call.query.shape[1])]
             statistics[n].append(_statistics(of_model, marks[n], "model_" + "ab"[n]))
         if text.same_tokens:
             overlaps.append(map_overlaps(*calls))

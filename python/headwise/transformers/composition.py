@@ -15,11 +15,11 @@ from headwise.transformers.circuit import Circuit
 from headwise.transformers.circuits import ov_circuit, qk_circuit
 from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.inner_model import model_of_transformers
-from headwise.transformers.text_layers import head_numbers
+from headwise.transformers.pruned_record import head_numbers
+from headwise.transformers.text_table import SHOWN, TextTable, name_of
 
 Head = tuple[int, int]
 
-_ROWS = 10  # of the text form
 _DRAWS = 32
 
 
@@ -63,22 +63,27 @@ class HeadComposition:
             columns=["from_layer", "from_head", "to_layer", "to_head", "score"])
 
     def __repr__(self) -> str:
-        rows = [f"{a[0]}.{a[1]} -> {b[0]}.{b[1]}  {self[a, b]:.4f}"
-                for a, b in self.best(_ROWS)]
-        pairs = int((~self.scores.isnan()).sum())
-        more = [f"and {pairs - _ROWS} more pairs"] if pairs > _ROWS else []
-        return "\n".join([f"{self.kind.upper()}-composition of {len(self.heads)} heads",
-                          *rows, *more])
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> TextTable:
+        rows = [[name_of((a,)), name_of((b,)), f"{self[a, b]:.4f}"]
+                for a, b in self.best(SHOWN)]
+        left = int((~self.scores.isnan()).sum()) - SHOWN
+        return TextTable(f"{self.kind.upper()}-composition of {len(self.heads)} heads",
+                         ["from", "to", "score"], rows,
+                         [f"and {left} more pairs"] if left > 0 else [])
 
 
-def composition(model: nn.Module, kind: str, *, minus_random: bool = False,
-                fold_norm: bool = False) -> HeadComposition:
+def composition(model: nn.Module, kind: str, *,
+                minus_random: bool = False) -> HeadComposition:
     """How much later heads read what earlier heads write.
 
     kind          "q", "k" or "v": whether it is read for the queries, keys or values of
                   the later head
     minus_random  subtracts the mean score of random normal matrices of the same shapes
-    fold_norm     see HeadSelection.ov
 
     With the circuits OV of the earlier head, and QK and OV' of the later one, a score is
     |OV QK| / (|OV| |QK|) for "q", |OV QK^T| / (|OV| |QK|) for "k" and |OV OV'| / (|OV|
@@ -90,7 +95,7 @@ def composition(model: nn.Module, kind: str, *, minus_random: bool = False,
     cross-attention.
 
     Errors: ValueError for another kind; NotImplementedError for a model whose layout is
-    not known, and as `HeadSelection.ov` with fold_norm.
+    not known.
     """
     if kind not in ("q", "k", "v"):
         raise ValueError(f"kind is {kind!r}, expected 'q', 'k' or 'v'")
@@ -98,12 +103,11 @@ def composition(model: nn.Module, kind: str, *, minus_random: bool = False,
     uses = layer_uses(model)
     counts = {use: HeadFeatures(model, use.name).query_heads for use in uses}
     heads = [(use.number, head) for use in uses
-             for head in head_numbers(model, use, counts[use])]
-    writing = {use: _stacked([ov_circuit(model, use, head, fold_norm=fold_norm)
-                              for head in range(counts[use])], "writing")
-               for use in uses}
-    reading = {use: _stacked([_read(kind, model, use, head, fold_norm)
-                              for head in range(counts[use])], "reading") for use in uses}
+             for head in head_numbers(model.config, use.pruned_as, counts[use])]
+    writing = {use: _stacked([ov_circuit(model, use, head) for head in range(counts[use])],
+                             "writing") for use in uses}
+    reading = {use: _stacked([_read(kind, model, use, head) for head in range(counts[use])],
+                             "reading") for use in uses}
     first = dict(zip(uses, torch.tensor([0, *counts.values()]).cumsum(0).tolist()))
     scores = torch.full((len(heads), len(heads)), torch.nan)
     for at, later in enumerate(uses):
@@ -119,12 +123,11 @@ def composition(model: nn.Module, kind: str, *, minus_random: bool = False,
     return HeadComposition(kind, heads, scores)
 
 
-def _read(kind: str, model: nn.Module, use: LayerUse, head: int,
-          fold_norm: bool) -> Circuit:
+def _read(kind: str, model: nn.Module, use: LayerUse, head: int) -> Circuit:
     """What the head does with what it reads, on the left."""
     if kind == "v":
-        return ov_circuit(model, use, head, fold_norm=fold_norm)
-    circuit = qk_circuit(model, use, head, fold_norm=fold_norm)
+        return ov_circuit(model, use, head)
+    circuit = qk_circuit(model, use, head)
     return circuit if kind == "q" else circuit.T
 
 

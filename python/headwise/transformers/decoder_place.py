@@ -10,9 +10,8 @@ from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.watched import Attended, Edit, Place
 
 
-class DecoderPlace:
+class DecoderPlace(Edit):
     """An edit of the self-attention that changes nothing and remembers its place."""
-    needs_weights = False
 
     def __init__(self) -> None:
         self.first_query: int | None = 0
@@ -21,11 +20,8 @@ class DecoderPlace:
         self.first_query = place.first_query
         return call
 
-    def after(self, seen: Attended) -> Attended:
-        return seen
 
-
-class EditOfCross:
+class EditOfCross(Edit):
     """An edit of the cross-attention that is told the place."""
 
     def __init__(self, edit: Edit, decoder: DecoderPlace):

@@ -9,22 +9,18 @@ import torch
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.chosen_heads import Chosen, Index
-from headwise.transformers.watched import Attended, Place
+from headwise.transformers.watched import Attended, Edit, Place
 
 # (b, l, h, Dv) and what was given for these places, to the new (b, l, h, Dv).
 Change = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @dataclasses.dataclass(eq=False)
-class EditOfZ:
+class EditOfZ(Edit):
     """Changes the output of heads. `values` broadcast to (B, L, heads, Dv)."""
     chosen: Chosen
     values: torch.Tensor
     change: Change
-    needs_weights = False
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         index = self.chosen.of_call(seen.z.shape, seen.place, self.values.shape[1])
@@ -39,11 +35,10 @@ class EditOfZ:
 
 
 @dataclasses.dataclass(eq=False)
-class KnockOut:
+class KnockOut(Edit):
     """Cuts edges from queries to keys before the softmax: what is left sums to 1."""
     chosen: Chosen
     keys: tuple[int, ...] | None
-    needs_weights = False
 
     def before(self, call: AttentionCall, place: Place) -> AttentionCall:
         index = self.chosen.of_call(call.query.shape, place)
@@ -60,12 +55,9 @@ class KnockOut:
         seen = ~cut if mask is None else ~cut & mask
         return call._replace(operands=call.operands._replace(mask=seen))
 
-    def after(self, seen: Attended) -> Attended:
-        return seen
-
 
 @dataclasses.dataclass(eq=False)
-class EditOfWeights:
+class EditOfWeights(Edit):
     """Changes attention weights, and the outputs that follow from them. `change` maps
     the weights (b, h, l, Lkv) to new ones.
     """
@@ -73,9 +65,6 @@ class EditOfWeights:
     change: Callable[[torch.Tensor, Attended, Index], torch.Tensor]
     length: int = 0  # as in Chosen.of_call
     needs_weights = True
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         index = self.chosen.of_call(seen.z.shape, seen.place, self.length)

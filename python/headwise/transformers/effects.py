@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import html
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Union
 
 import torch
-from headwise import _core
 
 from headwise.transformers.head_sets import Head, HeadSet
+from headwise.transformers.intervals import Interval
+from headwise.transformers.text_table import SHOWN, TextTable, name_of
 
 Key = Union[Head, HeadSet]
 
@@ -30,19 +30,19 @@ class Effect:
 
     @property
     def mean(self) -> float:
-        return self._interval[0]
+        return self._interval.mean
 
     @property
     def low(self) -> float:
-        return self._interval[0] - self._interval[1]
+        return self._interval.low
 
     @property
     def high(self) -> float:
-        return self._interval[0] + self._interval[1]
+        return self._interval.high
 
     @functools.cached_property
-    def _interval(self) -> tuple[float, float]:
-        return _core.mean_with_interval(self.examples.tolist())
+    def _interval(self) -> Interval:
+        return Interval.of(self.examples)
 
     def __repr__(self) -> str:
         return f"{self.mean:+.4g} {_interval_text(self)}".rstrip()
@@ -109,31 +109,13 @@ class HeadEffects(Mapping[Key, HeadEffect]):
 
     def __repr__(self) -> str:
         """The strongest heads."""
-        columns, rows = self._table()
-        cells = [list(each) for each in zip(columns, *rows)]
-        widths = [max(map(len, column)) for column in cells]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                 for row in (columns, *rows)]
-        return "\n".join([self._heading(), *lines, *self._rest()])
+        return self._table().text()
 
     def _repr_html_(self) -> str:
-        columns, rows = self._table()
-        body = "".join("<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
-                       + "</tr>" for tag, row in [("th", columns), *(("td", r) for r in rows)])
-        rest = "".join(f"<p>{html.escape(each)}</p>" for each in self._rest())
-        return (f"<table><caption>{html.escape(self._heading())}</caption>{body}</table>"
-                f"{rest}")
+        return self._table().html()
 
-    def _heading(self) -> str:
-        count = len(self.clean)
-        return f"{self._title}: mean over {count} example{'' if count == 1 else 's'}"
-
-    def _rest(self) -> list[str]:
-        left = len(self) - _SHOWN
-        return [f"and {left} weaker; to_pandas() has all"] if left > 0 else []
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        shown = [self._rows[key] for key in self.order[:_SHOWN]]
+    def _table(self) -> TextTable:
+        shown = [self._rows[key] for key in self.order[:SHOWN]]
         columns = ["head", "effect", "95% confidence interval"]
         rows = [[_name(row), f"{row.mean:+.4g}", _interval_text(row)] for row in shown]
         if any(row.share is not None for row in shown):
@@ -144,15 +126,10 @@ class HeadEffects(Mapping[Key, HeadEffect]):
             columns.append("interaction")
             for row, cells in zip(shown, rows):
                 cells.append(repr(row.interaction) if row.interaction else "")
-        return columns, rows
-
-
-_SHOWN = 10  # rows of a table
-
-
-def name_of(heads: HeadSet) -> str:
-    """As the command writes heads: 3.1, and 3.1 4.5 for two."""
-    return " ".join(f"{layer}.{head}" for layer, head in heads)
+        count, left = len(self.clean), len(self) - SHOWN
+        caption = f"{self._title}: mean over {count} example{'' if count == 1 else 's'}"
+        rest = [f"and {left} weaker; to_pandas() has all"] if left > 0 else []
+        return TextTable(caption, columns, rows, rest)
 
 
 def share_of(effect: torch.Tensor, clean: torch.Tensor, corrupted: torch.Tensor) -> float:

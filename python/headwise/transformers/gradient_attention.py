@@ -10,7 +10,8 @@ from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import layer_uses
 from headwise.transformers.attributed import Found
-from headwise.transformers.own_pass import (Batch, KeepingEdit, Target, own_passes,
+from headwise.transformers.examples import Batch
+from headwise.transformers.own_pass import (KeepingEdit, Target, own_passes,
                                             parameters_frozen, target_of)
 from headwise.transformers.watched import Attended
 

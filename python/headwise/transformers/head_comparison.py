@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 from typing import Any
 
 import torch
 from headwise import _core
 
-from headwise.transformers.best_pairs import best_pairs
 from headwise.transformers.intervals import Interval
+from headwise.transformers.text_table import SHOWN, TextTable
 
 Head = tuple[int, int]
 
-_ROWS = 10  # of the text form
 _SAME_PLACE = 1e-9  # decides between heads that are equally similar
 
 
@@ -60,7 +58,7 @@ class HeadComparison:
         comparable = ~gains.isnan()
         here = torch.tensor([[a == b for b in self.heads_b] for a in self.heads_a])
         gains = torch.where(comparable, gains + _SAME_PLACE * here, -1)
-        self.match = self._others(comparable, best_pairs(gains))
+        self.match = self._others(comparable, _best_pairs(gains))
         self.nearest = self._others(comparable, gains.argmax(1).tolist())
 
     def _others(self, comparable: torch.Tensor,
@@ -124,36 +122,37 @@ class HeadComparison:
         return pandas.DataFrame(rows)
 
     def __repr__(self) -> str:
-        titles, rows, rest = self._table()
-        lines = ["".join(f"{each:>11}" for each in row) for row in [titles, *rows]]
-        return "\n".join([self._caption(), *lines, *rest])
+        return self._table().text()
 
     def _repr_html_(self) -> str:
-        titles, rows, rest = self._table()
-        head = "".join(f"<th>{each}</th>" for each in titles)
-        body = "".join("<tr>" + "".join(f"<td>{each}</td>" for each in row) + "</tr>"
-                       for row in rows)
-        return (f"<table><caption>{html.escape(self._caption())}</caption><tr>{head}</tr>"
-                f"{body}</table>" + "".join(f"<p>{each}</p>" for each in rest))
+        return self._table().html()
 
-    def _caption(self) -> str:
+    def _table(self) -> TextTable:
         different = self.texts - self.same_tokens
-        return (f"{self._names[0]} minus {self._names[1]}: {self.texts} texts"
-                + (f", {different} of them with different tokens" if different else ""))
-
-    def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
+        caption = (f"{self._names[0]} minus {self._names[1]}: {self.texts} texts"
+                   + (f", {different} of them with different tokens" if different else ""))
         pairs = self.pairs()
         rows = [[_text(pair.a), _text(self.match[pair.a]),
                  *(f"{each:.4f}" for each in pair.similarity),
-                 *(f"{each.mean:+.4f}{'*' if each.excludes_0 else ' '}"
-                   for each in pair.differences.values())] for pair in pairs[:_ROWS]]
-        rest = [f"and {len(pairs) - _ROWS} more heads"] if len(pairs) > _ROWS else []
+                 *(f"{each.mean:+.4f}{'*' * each.excludes_0}"
+                   for each in pair.differences.values())] for pair in pairs[:SHOWN]]
+        rest = [f"and {len(pairs) - SHOWN} more heads"] if len(pairs) > SHOWN else []
         rest.append("* the 95% confidence interval excludes 0")
         for name, only in (("a", self.only_in_a), ("b", self.only_in_b)):
             if only:
                 rest.append(f"heads only in {name}: {', '.join(map(_text, only))}")
-        return (["head", "match", "similarity", "low", "high", *_core.STATISTICS], rows,
-                rest)
+        columns = ["head", "match", "similarity", "low", "high", *_core.STATISTICS]
+        return TextTable(caption, columns, rows, rest)
+
+
+def _best_pairs(gains: torch.Tensor) -> list[int | None]:
+    """The column of each row of `gains` (n, m) if both are paired one to one with the
+    largest sum: the Hungarian method. None for rows left over.
+    """
+    from scipy.optimize import linear_sum_assignment
+    column_of = dict(zip(*(each.tolist() for each in linear_sum_assignment(
+        gains.numpy(), maximize=True))))
+    return [column_of.get(row) for row in range(len(gains))]
 
 
 def _text(head: Head | None) -> str:

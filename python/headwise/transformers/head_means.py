@@ -8,16 +8,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import (LayerUse, is_cross_attention,
                                                     layer_uses)
-from headwise.transformers.evaluation import evaluated
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.observed_layer import not_padding
-from headwise.transformers.pruned_record import pruned_heads
-from headwise.transformers.registration import attention_by_headwise
-from headwise.transformers.watched import (Attended, Place, add_edit, nothing_watched,
-                                           passes_counted, remove_edit)
+from headwise.transformers.own_pass import own_passes
+from headwise.transformers.pruned_record import head_numbers_by_layer
+from headwise.transformers.watched import Attended, Edit
 
 
 class HeadMeans:
@@ -34,17 +31,13 @@ class HeadMeans:
         return means[[self._heads[layer].index(head) for head in heads]]
 
 
-class _Sum:
-    """Adds up z of one layer. An edit that changes nothing."""
-    needs_weights = False
+class _Sum(Edit):
+    """Adds up z of one layer."""
 
     def __init__(self, use: LayerUse):
         self._cross = is_cross_attention(use.module)
         self.sum: Any = 0
         self.queries = 0
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         counted = torch.ones(seen.z.shape[0], seen.z.shape[2], dtype=torch.bool)
@@ -63,26 +56,13 @@ def head_means(model: nn.Module, batches: Iterable[Mapping[str, Any]]) -> HeadMe
     Raises ValueError without batches, and what `intervene` raises.
     """
     inner = model_of_transformers(model)
-    uses = layer_uses(inner)
-    sums = {use: _Sum(use) for use in uses}
-    with (nothing_watched(), attention_by_headwise(inner), passes_counted(inner, uses),
-          evaluated(model), torch.no_grad()):
-        for use, each in sums.items():
-            add_edit(use, each)
-        try:
-            for batch in batches:
-                model(**batch)
-        finally:
-            for use, each in sums.items():
-                remove_edit(use, each)
+    sums = {use: _Sum(use) for use in layer_uses(inner)}
+    with own_passes(model, sums), torch.no_grad():
+        for batch in batches:
+            model(**batch)
     means = {use.number: (each.sum / each.queries).float()
              for use, each in sums.items() if each.queries}
     if not means:
         raise ValueError("batches is empty, expected at least one batch with a token")
-    gone = pruned_heads(inner.config)
-    heads = {}
-    for layer, mean in means.items():
-        removed = gone.get(layer, [])
-        heads[layer] = [head for head in range(len(mean) + len(removed))
-                        if head not in removed]
-    return HeadMeans(means, heads)
+    counts = {layer: len(mean) for layer, mean in means.items()}
+    return HeadMeans(means, head_numbers_by_layer(inner, counts))

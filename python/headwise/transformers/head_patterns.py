@@ -17,9 +17,10 @@ from headwise.transformers.positional import (OffsetProfile, offset_profile,
                                               positional_scores)
 from headwise.transformers.random_texts import repeated_random_tokens
 from headwise.transformers.separators import separators_of
+from headwise.transformers.pruned_record import head_numbers
 from headwise.transformers.text_layers import (TILE, LayerCall, equal_attention,
-                                               head_numbers, text_statistics,
-                                               visit_layers, weights_of_queries)
+                                               text_statistics, visit_layers,
+                                               weights_of_queries)
 
 _STATISTICS = ("previous", "next", "self", "first", "separator")
 _OF_TOKENS = ("separator", "duplicate", "induction")
@@ -74,7 +75,8 @@ def find_heads(model: nn.Module, pattern: str,
     def see(at: LayerCall) -> None:
         if pattern in _OF_TOKENS and at.tokens is None:
             return
-        numbers[at.use.number] = head_numbers(model, at.use, at.call.query.shape[1])
+        numbers[at.use.number] = head_numbers(model.config, at.use.pruned_as,
+                                              at.call.query.shape[1])
         calls.setdefault(at.use.number, []).append(
             (score(at.call, at), score(equal_attention(at.call), at)))
 

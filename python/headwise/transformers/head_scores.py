@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 
 from headwise.transformers.intervals import Interval
+from headwise.transformers.text_table import SHOWN, TextTable, name_of
 
-_ROWS = 10  # of the text form
 _NAMES = {
     "previous": "attention on the previous token", "next": "attention on the next token",
     "self": "attention on the token itself", "first": "attention on the first token",
@@ -84,22 +83,17 @@ class HeadScores(Mapping[tuple[int, int], HeadScore]):
         return len(self._found)
 
     def __repr__(self) -> str:
-        lines = [self._caption(), "layer head  score   95% confidence interval"]
-        lines += [f"{each.layer:5} {each.head:4}  {_number(each.mean):<6}  {_range(each)}"
-                  for each in list(self.values())[:_ROWS]]
-        if len(self) > _ROWS:
-            lines.append(f"and {len(self) - _ROWS} more heads")
-        return "\n".join([*lines, self._equal()])
+        return self._table().text()
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{each.layer}</td><td>{each.head}</td>"
-            f"<td style='background: rgba(33, 102, 172, {_strength(each):.2f})'>"
-            f"{_number(each.mean)}</td><td>{_range(each)}</td></tr>"
-            for each in list(self.values())[:_ROWS])
-        return (f"<table><caption>{html.escape(self._caption())}</caption><tr><th>layer"
-                "</th><th>head</th><th>score</th><th>95% confidence interval</th></tr>"
-                f"{rows}</table><p>{self._equal()}</p>")
+        return self._table().html()
+
+    def _table(self) -> TextTable:
+        rows = [[name_of((place,)), _number(each.mean), _range(each)]
+                for place, each in list(self.items())[:SHOWN]]
+        left = [f"and {len(self) - SHOWN} more heads"] if len(self) > SHOWN else []
+        return TextTable(self._caption(), ["head", "score", "95% confidence interval"], rows,
+                         [*left, self._equal()])
 
     def _caption(self) -> str:
         left_out = f" ({self.left_out} left out)" if self.left_out else ""
@@ -119,10 +113,6 @@ def _number(score: float) -> str:
 
 def _range(of: HeadScore) -> str:
     return "-" if of.low != of.low else f"[{of.low:.4f}, {of.high:.4f}]"
-
-
-def _strength(of: HeadScore) -> float:
-    return 0.6 * of.mean if of.mean == of.mean else 0.0
 
 
 def _score(layer: int, head: int, values: torch.Tensor, equal: torch.Tensor,

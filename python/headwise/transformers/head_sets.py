@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Union
 
 import torch
+from transformers import PretrainedConfig
 
 from headwise.transformers.attention_layers import LayerUse
 from headwise.transformers.chosen_heads import check_heads
+from headwise.transformers.pruned_record import head_numbers
 
 Head = tuple[int, int]  # layer, head
 HeadSet = tuple[Head, ...]
@@ -20,14 +22,11 @@ class ModelHeads:
     pruning.
     """
 
-    def __init__(self, z: dict[LayerUse, torch.Tensor], gone: dict[int, list[int]]):
+    def __init__(self, z: dict[LayerUse, torch.Tensor], config: PretrainedConfig):
         """z (B, Hq, Lq, Dv), in the order of the calls."""
         self._uses = {use.number: use for use in z}
-        self._heads: dict[int, list[int]] = {}
-        for use, values in z.items():
-            pruned = gone.get(use.number, [])
-            self._heads[use.number] = [
-                head for head in range(values.shape[1] + len(pruned)) if head not in pruned]
+        self._heads = {use.number: head_numbers(config, use.pruned_as, values.shape[1])
+                       for use, values in z.items()}
 
     def sets(self, given: GivenHeads, name: str = "heads",
              single: bool = False) -> list[HeadSet]:

@@ -6,19 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
-
-from headwise.transformers.pruned_record import pruned_heads
-
-
-def head_numbers(model: PreTrainedModel,
-                 counts: Mapping[int, int]) -> dict[int, list[int]]:
-    """The numbers of the heads, from before any pruning, by layer; `counts` are how many
-    heads the layers have.
-    """
-    gone = pruned_heads(model.config)
-    return {layer: [head for head in range(count + len(gone.get(layer, [])))
-                    if head not in gone.get(layer, [])] for layer, count in counts.items()}
 
 
 def head_rows(values: Mapping[int, torch.Tensor], numbers: Mapping[int, list[int]],

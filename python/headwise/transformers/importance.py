@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -23,11 +23,11 @@ from torch import nn
 
 from headwise.transformers.attention_layers import layer_numbers
 from headwise.transformers.evaluation import evaluated
+from headwise.transformers.examples import Batch, as_batches, per_example, size_of
 from headwise.transformers.head_gates import HeadGates
 from headwise.transformers.head_layout import layers_with_heads
 from headwise.transformers.pruned_record import head_numbers
 
-Batch = Mapping[str, Any]
 Loss = Callable[[Any, Batch], torch.Tensor]
 
 
@@ -109,9 +109,7 @@ def head_importance(model: nn.Module, batches: Iterable[Batch], loss: Loss,
     if method not in ("gradient", "fisher", "ablation"):
         raise ValueError(f"method is {method!r}, expected 'gradient', 'fisher' or "
                          "'ablation'")
-    batches = list(batches)
-    if not batches:
-        raise ValueError("batches is empty, expected at least one batch")
+    batches = as_batches(batches, "batches")
     gates = HeadGates(model)
     with evaluated(model):
         losses = _Losses(model, gates, loss)
@@ -137,23 +135,7 @@ class _Losses:
     def of(self, batch: Batch, gates: list[torch.Tensor]) -> torch.Tensor:
         """(B)"""
         with self.gates.applied(gates):
-            losses = self._loss(self._model(**batch), batch)
-        examples = size_of(batch)
-        if losses.ndim == 0 and examples == 1:
-            losses = losses[None]
-        if losses.shape != (examples,):
-            raise ValueError(f"loss gave the shape {tuple(losses.shape)}, expected "
-                             f"one loss per example, ({examples},): use a loss with "
-                             'reduction="none"')
-        return losses
-
-
-def size_of(batch: Batch) -> int:
-    """The number of examples in a batch."""
-    for value in batch.values():
-        if isinstance(value, torch.Tensor) and value.ndim > 0:
-            return value.shape[0]
-    raise ValueError("a batch has no tensor, expected the arguments of the model")
+            return per_example(self._loss(self._model(**batch), batch), batch, "loss")
 
 
 def _by_gradients(losses: _Losses, batches: list[Batch],

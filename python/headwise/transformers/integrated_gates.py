@@ -21,7 +21,8 @@ from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import LayerUse, layer_uses
 from headwise.transformers.attributed import ByLayer, Found
-from headwise.transformers.own_pass import (Batch, KeepingEdit, Target, own_passes,
+from headwise.transformers.examples import Batch
+from headwise.transformers.own_pass import (KeepingEdit, Target, own_passes,
                                             parameters_frozen, target_of)
 from headwise.transformers.watched import Attended
 

@@ -22,9 +22,8 @@ from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.head_means import HeadMeans, head_means
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.observation import Observation
-from headwise.transformers.pruned_record import pruned_heads
+from headwise.transformers.pruned_record import head_numbers, pruned_heads
 from headwise.transformers.registration import attention_by_headwise
-from headwise.transformers.text_layers import head_numbers
 from headwise.transformers.watched import Edit, add_edit, passes_counted, remove_edit
 
 Places = Union[int, Sequence[int], None]
@@ -117,8 +116,9 @@ class Heads:
         if isinstance(layers, str):
             named = [use for use in self._uses.values() if use.name == layers]
             if not named:
+                names = ", ".join(use.name for use in self._uses.values())
                 raise IndexError(f"the model has no attention layer {layers!r}; its "
-                                 f"layers are {', '.join(use.name for use in self._uses.values())}")
+                                 f"layers are {names}")
             return named
         numbers = [layers] if _is_number(layers) else layers
         if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
@@ -250,35 +250,27 @@ class HeadSelection:
                          lambda _, chosen: EditOfWeights(
                              chosen, replaced_by(values, chosen), values.shape[1]))
 
-    def ov(self, tokens: Tokens = None, fold_norm: bool = False) -> Circuit:
+    def ov(self, tokens: Tokens = None) -> Circuit:
         """W_V W_O of one head, (hidden, hidden), as a product of rank D: a key with the
         hidden state x and weight 1 adds x @ ov().matrix to the output.
 
-        tokens     ids, or "tokens" for the whole vocabulary: from the embedding of each
-                   to the logits of each, (tokens, tokens), without any norm
-        fold_norm  multiplies by the weight of the norm before the layer, and subtracts
-                   the mean as a LayerNorm does
+        tokens  ids, or "tokens" for the whole vocabulary: from the embedding of each to
+                the logits of each, (tokens, tokens), without any norm
 
         Errors: ValueError for several heads, and for a model without such embeddings;
-        NotImplementedError if the layout, or with fold_norm the norm, is not known.
+        NotImplementedError if the layout is not known.
         """
-        return ov_circuit(*self._one(), tokens, fold_norm)
+        return ov_circuit(*self._one(), tokens)
 
-    def qk(self, tokens: Tokens = None, distance: int | None = None,
-           fold_norm: bool = False) -> Circuit:
+    def qk(self, tokens: Tokens = None) -> Circuit:
         """W_Q W_K^T of one head, (hidden, hidden), as a product of rank D: the score of
         a query x and a key y is x @ qk().matrix @ y, before the scale. The key head is
-        that of the head's group. Biases and norms of queries and keys are left out.
+        that of the head's group. Biases, rotary positions and norms of queries and keys
+        are left out. `tokens` as in `ov`, from the embedding of each to that of each.
 
-        distance   positions from the key to the query, for rotary positions; None:
-                   without rotation
-        tokens     as in `ov`, from the embedding of each to that of each
-        fold_norm  as in `ov`
-
-        Errors: those of `ov`; NotImplementedError for a distance where no rotary
-        positions are known.
+        Errors: those of `ov`.
         """
-        return qk_circuit(*self._one(), tokens, distance, fold_norm)
+        return qk_circuit(*self._one(), tokens)
 
     def _one(self) -> tuple[nn.Module, LayerUse, int]:
         """The model, the layer and the place of the only head."""
@@ -286,7 +278,8 @@ class HeadSelection:
         if len(found) != 1 or None in self._chosen.values():
             raise ValueError(f"heads is {self}, expected one head: heads[layer, head]")
         (use, head), model = found[0], self._owner.model
-        present = head_numbers(model, use, HeadFeatures(model, use.name).query_heads)
+        present = head_numbers(model.config, use.pruned_as,
+                               HeadFeatures(model, use.name).query_heads)
         check_heads(use.number, [head], present)
         return model, use, present.index(head)
 
@@ -392,7 +385,7 @@ def _numbers(given: Places, name: str) -> tuple[int, ...] | None:
 
 
 def _gone(model: nn.Module, use: LayerUse) -> list[int]:
-    return pruned_heads(model.config).get(use.number, [])
+    return pruned_heads(model.config).get(use.pruned_as, [])
 
 
 def _present(module: nn.Module, gone: list[int]) -> list[int]:

@@ -9,15 +9,15 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import LayerUse, layer_kind, layer_uses
 from headwise.transformers.direct_path import DirectPath
-from headwise.transformers.head_table import head_numbers, head_rows, head_table
+from headwise.transformers.examples import Batch
+from headwise.transformers.head_table import head_rows, head_table
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.logit_place import LogitPlace, Numbers
-from headwise.transformers.own_pass import (Batch, KeepingEdit, own_passes,
-                                            parameters_frozen)
-from headwise.transformers.watched import Attended, Place
+from headwise.transformers.own_pass import KeepingEdit, own_passes, parameters_frozen
+from headwise.transformers.pruned_record import head_numbers_by_layer
+from headwise.transformers.watched import Attended, Edit
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -121,7 +121,8 @@ def _attribution(model: PreTrainedModel, at: LogitPlace, logit: torch.Tensor,
     allowed = max(1e-4, 8 * torch.finfo(model.dtype).eps)
     if (error.abs() > allowed * size).any():
         raise NotImplementedError(_not_linear(model))
-    numbers = head_numbers(model, {layer: each.shape[1] for layer, each in added.items()})
+    numbers = head_numbers_by_layer(model, {layer: each.shape[1]
+                                            for layer, each in added.items()})
     return LogitAttribution(logit, added, sources, rest, numbers)
 
 
@@ -149,15 +150,11 @@ class _Heads(KeepingEdit):
         return seen._replace(z=self.start, weights=None)
 
 
-class _Silent:
+class _Silent(Edit):
     """Heads that give 0."""
-    needs_weights = False
 
     def __init__(self, path: DirectPath):
         self._path = path
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         self._path.leave_attention()

@@ -11,16 +11,13 @@ import torch
 from torch import nn
 
 from headwise.transformers.attention_layers import LayerUse, layer_uses
-from headwise.transformers.captured import CapturedZ, edited
-from headwise.transformers.evaluation import evaluated
-from headwise.transformers.importance import size_of
+from headwise.transformers.captured import CapturedZ
+from headwise.transformers.examples import Batch, as_batches, per_example
 from headwise.transformers.inner_model import model_of_transformers
+from headwise.transformers.own_pass import own_passes
 from headwise.transformers.progress_bar import PassCount, Progress, counted
-from headwise.transformers.registration import attention_by_headwise
-from headwise.transformers.watched import (Edit, Observer, nothing_watched, observed,
-                                           passes_counted)
+from headwise.transformers.watched import Edit, Observer, edited, observed
 
-Batch = Mapping[str, Any]
 Measure = Callable[[Any, Batch], Any]
 
 
@@ -41,9 +38,15 @@ class Passes:
 
     def measure(self, batch: Batch, edits: Mapping[LayerUse, Edit] | None = None,
                 observers: Mapping[LayerUse, Observer] | None = None) -> torch.Tensor:
-        """(B), float64"""
+        """(B), float64, on the CPU. Raises ValueError for another shape and for a number
+        that is not finite.
+        """
         with edited(edits or {}), observed(observers or {}):
-            measured = per_example(self._measure(self.model(**batch), batch), batch)
+            given = self._measure(self.model(**batch), batch)
+        measured = per_example(given, batch, "measure").double().cpu()
+        for example in (~measured.isfinite()).nonzero().flatten().tolist():
+            raise ValueError(f"measure gave {measured[example].item()} for example "
+                             f"{example} of a batch, expected a finite number")
         self.count.step()
         return measured
 
@@ -57,40 +60,8 @@ class Passes:
 def passes_of(model: nn.Module, measure: Measure, progress: Progress,
               name: str) -> Iterator[Passes]:
     """Raises what `intervene` raises."""
-    with counted(progress, name) as count:
-        passes = Passes(model, measure, count)
-        with (nothing_watched(), attention_by_headwise(passes.inner),
-              passes_counted(passes.inner, passes.uses), evaluated(model), torch.no_grad()):
-            yield passes
-
-
-def per_example(given: Any, batch: Batch) -> torch.Tensor:
-    """The measure of a batch, (B), float64, on the CPU. Raises ValueError for another
-    shape and for a number that is not finite.
-    """
-    values = torch.as_tensor(given)
-    examples = size_of(batch)
-    if values.ndim == 0 and examples == 1:
-        values = values[None]
-    if values.shape != (examples,):
-        raise ValueError(f"measure gave the shape {tuple(values.shape)}, expected one "
-                         f"number per example, ({examples},)")
-    for example in (~values.isfinite()).nonzero().flatten().tolist():
-        raise ValueError(f"measure gave {values[example].item()} for example {example} of "
-                         "a batch, expected a finite number")
-    return values.double().cpu()
-
-
-def as_batches(given: Union[Batch, Iterable[Batch]], name: str) -> list[Batch]:
-    """One batch or several, as a list."""
-    batches = [given] if isinstance(given, Mapping) else list(given)
-    if not batches:
-        raise ValueError(f"{name} is empty, expected at least one batch")
-    for batch in batches:
-        if not isinstance(batch, Mapping):
-            raise TypeError(f"{name} has a {type(batch).__name__}, expected mappings of "
-                            "the model's keyword arguments")
-    return batches
+    with counted(progress, name) as count, own_passes(model), torch.no_grad():
+        yield Passes(model, measure, count)
 
 
 def as_pairs(clean: Union[Batch, Iterable[Batch]], corrupted: Union[Batch, Iterable[Batch]]

@@ -10,7 +10,6 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import nn
 
 from headwise.transformers.attention_layers import layer_uses
@@ -315,7 +314,7 @@ def observe(model: nn.Module, maps: bool = False, tokens: Labels | None = None,
     """
     model = model_of_transformers(model)
     gone = pruned_heads(model.config)
-    observers = {use: ObservedLayer(use, model, gone.get(use.number, []), maps)
+    observers = {use: ObservedLayer(use, model, gone.get(use.pruned_as, []), maps)
                  for use in layer_uses(model)}
     ids = InputIds()
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__

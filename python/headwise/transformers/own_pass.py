@@ -8,31 +8,26 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
-from headwise.transformers.attention_call import AttentionCall
-from headwise.transformers.attention_layers import LayerUse
+from headwise.transformers.attention_layers import LayerUse, layer_uses
 from headwise.transformers.evaluation import evaluated
-from headwise.transformers.importance import size_of
+from headwise.transformers.examples import Batch, per_example
+from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.registration import attention_by_headwise
-from headwise.transformers.watched import (Attended, Edit, Place, add_edit,
-                                           nothing_watched, passes_counted, remove_edit)
+from headwise.transformers.watched import (Attended, Edit, Observer, edited,
+                                           nothing_watched, observed, passes_counted)
 
-Batch = Mapping[str, Any]
 # target(output, batch) gives one number per example, (B).
 Target = Callable[[Any, Batch], torch.Tensor]
 
 
-class KeepingEdit:
+class KeepingEdit(Edit):
     """Keeps what one layer computes with its weights, and changes nothing."""
     needs_weights = True
 
     def __init__(self, use: LayerUse):
         self.use = use
         self.seen: Attended | None = None
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         if self.seen is not None:
@@ -61,19 +56,16 @@ class KeepingEdit:
 
 
 @contextlib.contextmanager
-def own_passes(model: PreTrainedModel, edits: Mapping[LayerUse, Edit]) -> Iterator[None]:
+def own_passes(model: nn.Module, edits: Mapping[LayerUse, Edit] | None = None,
+               observers: Mapping[LayerUse, Observer] | None = None) -> Iterator[None]:
     """Inside, `model` is evaluated by headwise, without dropout, with these edits and
-    with none of the user's.
+    observers and with none of the user's. Raises what `intervene` raises.
     """
-    with (nothing_watched(), attention_by_headwise(model), passes_counted(model, edits),
-          evaluated(model)):
-        for use, edit in edits.items():
-            add_edit(use, edit)
-        try:
-            yield
-        finally:
-            for use, edit in edits.items():
-                remove_edit(use, edit)
+    inner = model_of_transformers(model)
+    with (nothing_watched(), attention_by_headwise(inner),
+          passes_counted(inner, layer_uses(inner)), evaluated(model), edited(edits or {}),
+          observed(observers or {})):
+        yield
 
 
 @contextlib.contextmanager
@@ -89,17 +81,9 @@ def parameters_frozen(model: nn.Module) -> Iterator[None]:
             each.requires_grad_(True)
 
 
-def target_of(model: PreTrainedModel, batch: Batch, target: Target) -> torch.Tensor:
+def target_of(model: nn.Module, batch: Batch, target: Target) -> torch.Tensor:
     """(B). Raises ValueError for a target of another shape."""
-    numbers = target(model(**batch), batch)
-    examples = size_of(batch)
-    if isinstance(numbers, torch.Tensor) and numbers.ndim == 0 and examples == 1:
-        numbers = numbers[None]
-    if not isinstance(numbers, torch.Tensor) or numbers.shape != (examples,):
-        given = (f"the shape {tuple(numbers.shape)}" if isinstance(numbers, torch.Tensor)
-                 else type(numbers).__name__)
-        raise ValueError(f"target gave {given}, expected one number per example, "
-                         f"({examples},)")
+    numbers = per_example(target(model(**batch), batch), batch, "target")
     if not numbers.requires_grad:
         raise ValueError("target gave numbers without a gradient; they must be computed "
                          "from the output of the model, by torch")

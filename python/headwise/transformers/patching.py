@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Union
 
 import torch
@@ -12,11 +11,11 @@ from torch import nn
 from headwise.transformers.attention_layers import LayerUse
 from headwise.transformers.captured import ReplacedZ
 from headwise.transformers.effects import HeadEffect, HeadEffects, share_of
+from headwise.transformers.examples import Batch
 from headwise.transformers.head_sets import GivenHeads, HeadSet, ModelHeads
-from headwise.transformers.measured_passes import (Batch, Measure, Passes, Run, as_pairs,
-                                                   passes_of)
+from headwise.transformers.measured_passes import Measure, Passes, Run, as_pairs, passes_of
+from headwise.transformers.own_pass import parameters_frozen
 from headwise.transformers.progress_bar import Progress
-from headwise.transformers.pruned_record import pruned_heads
 
 
 def patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
@@ -67,7 +66,7 @@ def patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
         sets: list[HeadSet] = []
         for batch, other in pairs:
             there = passes.run(other)
-            known = ModelHeads(there.z, pruned_heads(passes.inner.config))
+            known = ModelHeads(there.z, passes.inner.config)
             sets = sets or known.sets(heads)
             places = [known.places(each) for each in sets]
             if approximate:
@@ -114,7 +113,7 @@ def _exact(passes: Passes, batch: Batch, there: Run, sets: list[_Places]
 def _first_order(passes: Passes, batch: Batch, there: Run, sets: list[_Places]
                  ) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """As _exact, always with positions."""
-    with torch.enable_grad(), _frozen(passes.model):
+    with torch.enable_grad(), parameters_frozen(passes.model):
         run = passes.run(batch, differentiable=True)
         if not run.measured.requires_grad:
             raise ValueError("measure has no gradient, which approximate=True needs: "
@@ -138,19 +137,6 @@ def _check_one_layer(sets: list[dict[LayerUse, list[int]]]) -> None:
                              f"{' and '.join(str(use.number) for use in heads)} together, "
                              "which approximate=True cannot patch: expected heads of one "
                              "layer")
-
-
-@contextlib.contextmanager
-def _frozen(model: nn.Module) -> Iterator[None]:
-    """Inside, no parameter needs a gradient."""
-    trained = [each for each in model.parameters() if each.requires_grad]
-    for each in trained:
-        each.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for each in trained:
-            each.requires_grad_()
 
 
 def _length(run: Run, heads: dict[LayerUse, list[int]]) -> int:

@@ -11,13 +11,13 @@ from torch import nn
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.captured import call_of_heads
-from headwise.transformers.effects import HeadEffect, HeadEffects, name_of, share_of
+from headwise.transformers.effects import HeadEffect, HeadEffects, share_of
+from headwise.transformers.examples import Batch
 from headwise.transformers.head_sets import GivenHeads, HeadSet, ModelHeads
-from headwise.transformers.measured_passes import (Batch, Measure, Passes, Run, as_pairs,
-                                                   passes_of)
+from headwise.transformers.measured_passes import Measure, Passes, Run, as_pairs, passes_of
 from headwise.transformers.progress_bar import Progress
-from headwise.transformers.pruned_record import pruned_heads
-from headwise.transformers.watched import Attended, Place
+from headwise.transformers.text_table import name_of
+from headwise.transformers.watched import Attended, Edit, Observer, Place
 
 
 def path_patch(model: nn.Module, clean: Union[Batch, Iterable[Batch]],
@@ -106,7 +106,7 @@ class _Paths:
     """The paths of a pair of batches."""
 
     def __init__(self, passes: Passes, batch: Batch, here: Run, there: Run):
-        self.known = ModelHeads(here.z, pruned_heads(passes.inner.config))
+        self.known = ModelHeads(here.z, passes.inner.config)
         self._passes, self._batch, self._here, self._there = passes, batch, here, there
 
     def passes(self, sender: HeadSet, receivers: list[HeadSet]) -> int:
@@ -140,7 +140,7 @@ class _Paths:
             self.known.is_before(sender[0], each) for each in receivers)
 
 
-class _Held:
+class _Held(Observer):
     """Gives a z that is known, and keeps the call."""
     call: AttentionCall
 
@@ -153,23 +153,16 @@ class _Held:
         self.call = call
         return self._z, None if call.attn_weights == "none" else call.run()[1]
 
-    def keep(self, seen: Attended) -> None:
-        """See Observer."""
-
 
 _INPUTS = {"q": "query", "k": "key", "v": "value"}
 
 
 @dataclasses.dataclass(eq=False)
-class _Received:
+class _Received(Edit):
     """Computes z of some heads with inputs of another call."""
     heads: list[int]
     received: AttentionCall
     inputs: str
-    needs_weights = False
-
-    def before(self, call: AttentionCall, _: Place) -> AttentionCall:
-        return call
 
     def after(self, seen: Attended) -> Attended:
         received = call_of_heads(self.received, self.heads)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from transformers import PretrainedConfig, PreTrainedModel
 
-from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.attention_layers import attention_layers, layer_uses
 
 _KEY = "headwise_pruned_heads"
 
@@ -24,6 +24,13 @@ def head_numbers(config: PretrainedConfig, layer: int, count: int) -> list[int]:
     """The numbers of the `count` heads that a layer has, from before any pruning."""
     gone = pruned_heads(config).get(layer, [])
     return [head for head in range(count + len(gone)) if head not in gone]
+
+
+def head_numbers_by_layer(model: PreTrainedModel,
+                          counts: Mapping[int, int]) -> dict[int, list[int]]:
+    """`head_numbers` by the number of the layer; `counts` has how many heads each has."""
+    return {use.number: head_numbers(model.config, use.pruned_as, counts[use.number])
+            for use in layer_uses(model) if use.number in counts}
 
 
 def layers_of_record(config: PretrainedConfig) -> int | None:

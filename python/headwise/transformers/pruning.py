@@ -70,7 +70,8 @@ def prune_heads(model: PreTrainedModel,
 
 
 def _checked(model: PreTrainedModel,
-             heads: Mapping[int, Iterable[int]] | Mapping[str, Iterable[int]]) -> list[_Removal]:
+             heads: Mapping[int, Iterable[int]] | Mapping[str, Iterable[int]]
+             ) -> list[_Removal]:
     layers = layers_with_heads(model)
     names = dict(zip(layer_numbers(layers), layers))
     gone = pruned_heads(model.config)

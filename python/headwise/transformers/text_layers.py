@@ -8,18 +8,14 @@ from typing import Any, NamedTuple
 import torch
 from headwise import _core
 from headwise.torch import core_calls
-from torch import nn
 from transformers import PreTrainedModel
 
 from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.attention_layers import (LayerUse, is_cross_attention,
                                                     layer_kind, layer_uses)
-from headwise.transformers.evaluation import evaluated
 from headwise.transformers.observed_layer import not_padding
-from headwise.transformers.pruned_record import pruned_heads
-from headwise.transformers.registration import attention_by_headwise
-from headwise.transformers.watched import (Attended, Place, nothing_watched, observed,
-                                           passes_counted)
+from headwise.transformers.own_pass import own_passes
+from headwise.transformers.watched import Observer, Place
 
 # Queries whose attention weights are held at a time.
 TILE = 48
@@ -40,8 +36,8 @@ class LayerCall(NamedTuple):
     tokens: torch.Tensor | None
 
 
-class _Seeing:
-    """An observer that shows a call and keeps nothing."""
+class _Seeing(Observer):
+    """Shows a call and keeps nothing."""
 
     def __init__(self, see: Callable[[AttentionCall], None]):
         self._see = see
@@ -52,9 +48,6 @@ class _Seeing:
         call = call.with_autocast()
         self._see(call)
         return call.run()
-
-    def keep(self, seen: Attended) -> None:
-        """See Observer."""
 
 
 def visit_layers(model: PreTrainedModel, batches: Iterable[Mapping[str, Any]],
@@ -78,16 +71,9 @@ def visit_layers(model: PreTrainedModel, batches: Iterable[Mapping[str, Any]],
     observers = {use: seeing(use) for use in uses if not is_cross_attention(use.module)}
     if not observers:
         raise ValueError(f"{type(model).__name__} has no layers of self-attention")
-    with (nothing_watched(), attention_by_headwise(model), passes_counted(model, uses),
-          observed(observers), evaluated(model), torch.no_grad()):
+    with own_passes(model, observers=observers), torch.no_grad():
         for given in batches:
             model(**given)
-
-
-def head_numbers(model: nn.Module, use: LayerUse, count: int) -> list[int]:
-    """The numbers of the `count` heads of a layer, from before any pruning."""
-    gone = pruned_heads(model.config).get(use.number, [])
-    return [head for head in range(count + len(gone)) if head not in gone]
 
 
 def _tokens(batch: Mapping[str, Any], side: str, use: LayerUse,

@@ -19,7 +19,8 @@ from headwise import _core
 from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import is_cross_attention, layer_uses
-from headwise.transformers.own_pass import Batch, KeepingEdit, own_passes
+from headwise.transformers.examples import Batch
+from headwise.transformers.own_pass import KeepingEdit, own_passes
 
 
 def mean_weights(model: PreTrainedModel, inputs: Batch) -> torch.Tensor:

@@ -14,9 +14,10 @@ from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import is_cross_attention, layer_uses
 from headwise.transformers.attributed import Found
+from headwise.transformers.examples import Batch
 from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.observed_layer import not_padding
-from headwise.transformers.own_pass import Batch, KeepingEdit, own_passes
+from headwise.transformers.own_pass import KeepingEdit, own_passes
 
 
 def value_norms(model: PreTrainedModel, inputs: Batch) -> Found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -29,24 +29,26 @@ class Attended(NamedTuple):
     weights: torch.Tensor | None   # (B, Hq, Lq, Lkv)
 
 
-class Edit(Protocol):
-    """Changes what one layer's attention takes, or what it gives."""
+class Edit:
+    """Changes what one layer's attention takes, or what it gives. This one changes
+    nothing.
+    """
+    needs_weights = False  # whether `after` needs the attention weights
 
-    @property
-    def needs_weights(self) -> bool:
-        """Whether `after` needs the attention weights."""
+    def before(self, call: AttentionCall, place: Place) -> AttentionCall:
+        return call
 
-    def before(self, call: AttentionCall, place: Place) -> AttentionCall: ...
-
-    def after(self, seen: Attended) -> Attended: ...
+    def after(self, seen: Attended) -> Attended:
+        return seen
 
 
-class Observer(Protocol):
-    """Computes the attention of one layer and keeps what it sees."""
+class Observer:
+    """Computes the attention of one layer, and may keep what it sees."""
 
     def attend(self, call: AttentionCall, place: Place
                ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The output (B, Hq, Lq, Dv), and the weights if the call asks for them."""
+        return call.run()
 
     def keep(self, seen: Attended) -> None:
         """Takes what the layer gave after all edits."""
@@ -148,6 +150,18 @@ def nothing_watched() -> Iterator[None]:
     finally:
         _watched.clear()
         _watched.update(kept)
+
+
+@contextlib.contextmanager
+def edited(edits: Mapping[LayerUse, Edit]) -> Iterator[None]:
+    """Inside, the edits apply."""
+    for use, edit in edits.items():
+        add_edit(use, edit)
+    try:
+        yield
+    finally:
+        for use, edit in edits.items():
+            remove_edit(use, edit)
 
 
 def _watch(use: LayerUse) -> _Layer:

@@ -9,7 +9,6 @@ pytest.importorskip("transformers")
 import headwise
 from eager_capture import assert_close, layers_of, padded, projected
 from headwise.transformers import attention_layers, prune_heads
-from headwise.transformers.attention_layers import is_cross_attention
 from small_models import inputs_of, small_model
 
 # The norm that ends the residual stream.
