@@ -18,7 +18,18 @@ if typing.TYPE_CHECKING:
     from headwise._explain import *
     from headwise._safetensors import *
     from headwise._view import view as view
+    from headwise.transformers import HeadLayout as HeadLayout
+    from headwise.transformers import ablate as ablate
+    from headwise.transformers import attribution as attribution
+    from headwise.transformers import compare as compare
+    from headwise.transformers import composition as composition
+    from headwise.transformers import find_heads as find_heads
+    from headwise.transformers import intervene as intervene
+    from headwise.transformers import logit_attribution as logit_attribution
     from headwise.transformers import observe as observe
+    from headwise.transformers import patch as patch
+    from headwise.transformers import path_patch as path_patch
+    from headwise.transformers import register_layout as register_layout
 
 # Where each public name is: a module of this package. A name that is a module
 # itself has None.

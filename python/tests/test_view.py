@@ -228,43 +228,6 @@ def entropies(document: dict) -> list[list[float]]:
             for layer in document["layers"]]
 
 
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("padding", ["right", "left"])
-def test_sequences_are_cut_to_their_tokens(layer, tmp_path, padding, weights):
-    tokens, lengths = [list("abcde"), list("xyz")], [5, 3]
-    parts = [slice(0, n) if padding == "right" else slice(5 - n, 5) for n in lengths]
-    expected = [entropy(layer[0][b, part], layer[1][b, part], np.tri(n, dtype=bool))
-                for b, (part, n) in enumerate(zip(parts, lengths))]
-    options = {"mask": headwise.causal()}
-    if weights:
-        given = np.zeros((2, 4, 5, 5), np.float32)
-        for b, part in enumerate(parts):
-            alone = [x[b:b + 1, part] for x in layer]
-            given[b, :, part, part] = reference.attention(
-                *alone, alone[1], np.tri(lengths[b], dtype=bool))[1][0]
-        layer, options = given, {}
-    page = headwise.view(tmp_path / "page.html", [layer], tokens, padding=padding,
-                         title="Two", **options).html()
-    documents = documents_of(page)
-    assert [each["query_tokens"] for each in documents] == tokens
-    assert [each["text"] for each in data_of(page)["documents"]] == ["a b c d e", "x y z"]
-    for document, numbers in zip(documents, expected):
-        np.testing.assert_allclose(entropies(document)[0], numbers, atol=1e-5)
-        assert "batch" not in document
-
-
-@pytest.mark.parametrize("tokens, options, message", [
-    ([TOKENS], {}, "tokens has 1 lists, expected one per sequence of the layers, which"),
-    ([TOKENS] * 2, {"padding": "both"}, "padding is 'both', expected 'left' or 'right'"),
-    ([TOKENS] * 2, {"key_tokens": TOKENS}, "key_tokens is not a list per sequence, exp"),
-    ([TOKENS, [*TOKENS, "more"]], {}, "query_labels has shape"),
-])
-def test_wrong_lists_of_tokens(layer, tmp_path, tokens, options, message):
-    with pytest.raises(ValueError, match=message):
-        headwise.view(tmp_path / "page.html", [layer], tokens, **options)
-    assert not list(tmp_path.iterdir())
-
-
 def test_layers_with_options_of_their_own(layer):
     page = headwise.ViewPage.create(query_labels=TOKENS, key_labels=TOKENS, sequence=1)
     page.add(*layer)

@@ -144,7 +144,7 @@ def mean_loss(output, batch):
 
 
 def test_mean_over_the_batch_is_refused():
-    with pytest.raises(ValueError, match=r"one loss per example, \(2,\)"):
+    with pytest.raises(ValueError, match=r"one number per example, \(2,\)"):
         head_importance(small_model("bert"), [inputs_of("bert")], mean_loss)
     head_importance(small_model("bert"), [inputs_of("bert", batch=1)], mean_loss)
 

@@ -157,7 +157,7 @@ OWN = HeadLayout({"read": "qkv"}, "write", head_size="size")
 @pytest.mark.parametrize("given", [OwnAttention, "OwnAttention"])
 def test_layout_from_outside(given, monkeypatch):
     monkeypatch.setitem(LAYOUTS, "OwnAttention", None)
-    with pytest.raises(NotImplementedError, match=r"register_layout\('OwnAttention', Head"):
+    with pytest.raises(NotImplementedError, match=r"register_layout\('OwnAttention', headwise.Head"):
         HeadFeatures(Own(), "attention")
     register_layout(given, OWN)
     found = HeadFeatures(Own(), "attention")
