@@ -31,13 +31,16 @@ PYTHON = {
     "torch": (HERE / "peers" / "with_torch.py", ["torch_sdpa", "torch_matmul"]),
     "eager": (ON_MODELS, ["weights_eager", "forward_eager"]),
     "sdpa": (ON_MODELS, ["forward_sdpa"]),
-    "headwise.transformers": (ON_MODELS, ["forward_headwise", "weights_headwise",
-                                          "observe_headwise"]),
+    "headwise.transformers": (ON_MODELS, [
+        "forward_headwise", "weights_headwise", "observe_headwise", "scaled_headwise",
+        "replaced_headwise", "patched_headwise", "first-order_headwise"]),
 }
 OF_ATTENTION = ["headwise", "headwise_numpy", "headwise_torch", "torch_sdpa"]
 OF_WEIGHTS = ["headwise_weights", "headwise_statistics", "torch_matmul"]
 OF_MODELS = ["forward_eager", "forward_sdpa", "forward_headwise"]
 OF_HEADS = ["weights_eager", "weights_headwise", "observe_headwise", *OF_MODELS[1:]]
+OF_CHANGES = ["forward_headwise", "scaled_headwise", "replaced_headwise",
+              "patched_headwise", "first-order_headwise"]
 SMALL = {"kind": "sdpa", "B": 1, "Hq": 1, "Hkv": 1, "Lq": 4, "Lk": 4, "d": 8,
          "causal": 0, "lens": 0, "bias": 0, "weights": 0, "dtype": "f32"}
 # name: its forms, and what workers read: of a model, of tensors, or None for a
@@ -46,6 +49,8 @@ WORKLOADS = {
     "gpt2_forward": (OF_MODELS, {"model": "gpt2", "B": 2, "L": 512}),
     "bert_forward": (OF_MODELS, {"model": "bert", "B": 2, "L": 512}),
     "bert_heads": (OF_HEADS, {"model": "bert", "B": 1, "L": 2048}),
+    "bert_changed": (OF_CHANGES, {"model": "bert", "B": 1, "L": 512}),
+    "smollm2_changed": (OF_CHANGES, {"model": "smollm2", "B": 1, "L": 512}),
     "bert": (OF_ATTENTION, None),
     "gpt_causal": (OF_ATTENTION, None),
     "weights_2048": (OF_WEIGHTS, {**SMALL, "Hq": 12, "Hkv": 12, "Lq": 2048,

@@ -6,7 +6,8 @@
 from report import save, seconds, speedup, time_text, write_anew
 
 # Each form is compared with the first of these that its workload has.
-BASELINES = ["weights_eager", "forward_sdpa", "torch_matmul", "torch_sdpa"]
+BASELINES = ["weights_eager", "forward_sdpa", "torch_matmul", "torch_sdpa",
+             "forward_headwise"]
 MEBI = 2**20
 
 

@@ -3,6 +3,10 @@
     forward   the last hidden states
     weights   with output_attentions: the attention weights of every layer, too
     observe   with headwise.observe: the statistics of every head, too
+    scaled    with every head of every second layer scaled by 1
+    replaced  with the same heads replaced by their own output
+    patched   with the same heads patched from an equal run
+    first-order  all heads patched to first order: two forward passes, one backward
 
 IMPLEMENTATION is what the model gets as attn_implementation.
 """
@@ -23,12 +27,20 @@ def read_model(peer, folder):
     return json.loads((folder / "workload.json").read_text(encoding="utf-8")), {}
 
 
+# GPT-2 and BERT have their default sizes: 12 layers of 12 heads, 768 features.
+CONFIGS = {
+    "gpt2": lambda length: transformers.GPT2Config(n_positions=length, use_cache=False),
+    "bert": lambda length: transformers.BertConfig(max_position_embeddings=length),
+    "smollm2": lambda length: transformers.LlamaConfig(
+        hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
+        num_attention_heads=9, num_key_value_heads=3, vocab_size=49152,
+        max_position_embeddings=length, use_cache=False),
+}
+
+
 def model_of(spec, implementation):
-    """The default sizes: 12 layers of 12 heads, 768 features."""
     torch.manual_seed(0)
-    config = (transformers.GPT2Config(n_positions=spec["L"], use_cache=False)
-              if spec["model"] == "gpt2" else
-              transformers.BertConfig(max_position_embeddings=spec["L"]))
+    config = CONFIGS[spec["model"]](spec["L"])
     return transformers.AutoModel.from_config(
         config, attn_implementation=implementation).eval()
 
@@ -45,8 +57,50 @@ def observed_entropies(seen, config):
                          for layer in range(config.num_hidden_layers)])
 
 
+def changed(task, model, ids):
+    """The last hidden states of a run whose heads are changed to what they are."""
+    with headwise.observe(model, maps=True) as run:
+        model(ids)
+    layers = range(0, model.config.num_hidden_layers, 2)
+
+    def compute():
+        with headwise.intervene(model) as heads:
+            for layer in layers:
+                if task == "scaled":
+                    heads[layer].scale(1.0)
+                elif task == "replaced":
+                    heads[layer].replace(run.call(layer).z)
+                else:
+                    heads[layer].patch(run)
+            return model(ids)
+
+    return compute
+
+
+def first_order(model, ids):
+    """The last hidden states of the clean run."""
+    def compute():
+        kept = []
+
+        def measure(output, batch):
+            kept.append(output)
+            return output.last_hidden_state.square().mean((1, 2))
+
+        headwise.patch(model, {"input_ids": ids}, {"input_ids": ids}, measure,
+                       approximate=True)
+        return kept[-1]
+
+    return compute
+
+
 def make_task(task, model, ids):
     """(run, show)"""
+    if task in ("scaled", "replaced", "patched"):
+        return (changed(task, model, ids),
+                lambda result: {"out": result.last_hidden_state})
+    if task == "first-order":
+        return (first_order(model, ids),
+                lambda result: {"out": result.last_hidden_state.detach()})
     if task == "forward":
         return (lambda: model(ids),
                 lambda result: {"out": result.last_hidden_state})
@@ -74,6 +128,6 @@ def make(peer, spec, nothing):
 
 torch.set_num_threads(threads())
 headwise.transformers.register()
-with torch.inference_mode():
+with torch.no_grad():
     serve(make, f"transformers {transformers.__version__}, torch "
           f"{torch.__version__}", read_model)

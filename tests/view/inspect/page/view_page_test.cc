@@ -203,6 +203,25 @@ TEST(ViewPageTest, HeadsWithMasksOfTheirOwnHaveTheirOwn) {
                               "\"mask\":1"));
 }
 
+TEST(ViewPageTest, ALayerMayHaveAMaskOfItsOwnButNoOtherScale) {
+  const Heads heads(1, 9, 9);
+  ViewPageSettings settings = heads.settings();
+  AttentionOptions own = settings.attention;
+  own.mask = causal();
+  settings.attention.mask = causal();
+  const std::string expected = page_of(heads, settings);
+  settings.attention.mask = {};
+  ViewPage page = ViewPage::create(settings).value();
+  ASSERT_TRUE(page.add(heads.layer(), own));
+  EXPECT_EQ(page.html().value(), expected);
+  AttentionOptions other = settings.attention;
+  other.scale = 0.25;
+  const Status s = page.add(heads.layer(1), other);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().details().argument, "scale");
+  EXPECT_EQ(page.html().value(), expected);
+}
+
 TEST(ViewPageTest, HeadsOfUnevenGroupsNameTheirKeys) {
   Heads heads(1, 9, 9, 5);
   heads.key = Tensor<float, 4>::create({1, 9, 2, 4}).value();
