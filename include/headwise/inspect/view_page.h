@@ -200,8 +200,8 @@ class ViewPage {
   Status add(const ViewedLayer& layer);
   // The same of a layer that has other options than those of the settings: its
   // mask, sinks and ALiBi slopes. Errors: also invalid_argument for what all
-  // layers of a document share: scale, softcap, query_start, the first key, T5's
-  // offsets, and whether there is a bias.
+  // layers of a document share: scale, softcap, query_start, the first key,
+  // T5's offsets, and whether there is a bias.
   Status add(const ViewedLayer& layer, const AttentionOptions& attention);
   // The same, and the heads for pictures of the layer. The views of the layer
   // and of the page's settings must outlive the result. Errors: those of add();

@@ -68,7 +68,7 @@ def is_cross_attention(module: nn.Module) -> bool:
 
 
 class LayerUse(NamedTuple):
-    """One layer of a forward pass. Of a module that several layers share, `use`
+    """One layer of a forward pass. Of a module that `shared` layers share, `use`
     counts the calls; `pruned_as` is the module's number in `attention_layers`.
     """
     number: int
@@ -76,7 +76,7 @@ class LayerUse(NamedTuple):
     module: nn.Module
     pruned_as: int
     use: int = 0
-    shared: bool = False
+    shared: int = 1
 
 
 def layer_uses(model: nn.Module) -> list[LayerUse]:
@@ -91,14 +91,12 @@ def layer_uses(model: nn.Module) -> list[LayerUse]:
                 in zip(layer_numbers(layers), layers.items())]
     inner = len(layers) // groups  # modules of a group run one after the other
     names = list(layers)
-    uses: list[LayerUse] = []
-    for layer in range(model.config.num_hidden_layers):
-        first = layer * groups // model.config.num_hidden_layers * inner
-        for name in names[first:first + inner]:
-            use = sum(each.name == name for each in uses)
-            uses.append(LayerUse(len(uses), name, layers[name], names.index(name), use,
-                                 shared=True))
-    return uses
+    count = model.config.num_hidden_layers
+    called = [name for layer in range(count) for first in [layer * groups // count * inner]
+              for name in names[first:first + inner]]
+    return [LayerUse(number, name, layers[name], names.index(name),
+                     called[:number].count(name), called.count(name))
+            for number, name in enumerate(called)]
 
 
 def layer_kind(use: LayerUse, uses: list[LayerUse]) -> str:

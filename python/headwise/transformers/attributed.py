@@ -31,7 +31,7 @@ class Found(NamedTuple):
     together: ByLayer
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class HeadAttribution:
     """What every head and every pair of a query and a key contributes.
 
@@ -80,7 +80,7 @@ class HeadAttribution:
         return head_table(_CAPTIONS[self.method], means, self.numbers)
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class TokenAttribution:
     """How much of every input token reaches output tokens through all layers.
 

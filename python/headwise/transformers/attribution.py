@@ -24,7 +24,7 @@ from typing import Literal, overload
 from torch import nn
 
 from headwise.transformers.attributed import HeadAttribution, TokenAttribution
-from headwise.transformers.examples import Batch
+from headwise.transformers.examples import Batch, size_of
 from headwise.transformers.gradient_attention import gradient_attention
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.integrated_gates import (integrated_gates,
@@ -85,6 +85,7 @@ def attribution(model: nn.Module, inputs: Batch, method: str = "norms", *,
     for more than 128 tokens; and those of `intervene`.
     """
     model = model_of_transformers(model)
+    size_of(inputs)  # for its errors
     if method in _THROUGH_LAYERS:
         if target is not None:
             raise ValueError(f"target was given, but {method} has none")

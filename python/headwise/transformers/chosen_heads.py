@@ -42,22 +42,23 @@ class Chosen:
     gone: tuple[int, ...] = ()
     cross: bool = False
 
-    def of_call(self, shape: Sequence[int], place: Place, length: int = 0) -> Index:
-        """For queries of `shape` (B, Hq, Lq, D). `length` is that of tensors that were
-        given for all positions, from the first on; 0 if there are none.
+    def of_call(self, shape: Sequence[int], place: Place,
+                length: int | None = None) -> Index:
+        """For queries of `shape` (B, Hq, Lq, D). `length`: how many positions, from the
+        first on, a tensor was given for; None: it has no axis of positions.
         """
         batch, heads, queries = shape[:3]
         rows = torch.arange(queries)
         given = rows
         if self.positions is not None:
-            first = self._first(place)
+            first = first_query(place)
             at = [(each if each >= 0 else first + queries + each) - first
                   for each in self.positions]
             inside = [(row, n) for n, row in enumerate(at) if 0 <= row < queries]
             rows, given = (torch.tensor(each, dtype=torch.int64)
                            for each in (zip(*inside) if inside else ((), ())))
-        elif length > 1:
-            first = self._first(place)
+        elif length is not None:
+            first = first_query(place)
             if first == 0 and length < queries:
                 raise ValueError(f"layer {self.layer}: values of {length} positions were "
                                  f"given for a call with {queries} queries; say which "
@@ -65,14 +66,6 @@ class Chosen:
             given = rows + first
             rows, given = rows[given < length], given[given < length]
         return Index(self._sequences(batch), rows, self._heads(heads), given)
-
-    def _first(self, place: Place) -> int:
-        if place.first_query is None:
-            raise RuntimeError(
-                "the position of this call in the input is not known, because torch.compile "
-                "or the caller made its mask: to choose positions while a cache is read, "
-                "run the model without torch.compile and with a mask (B, L)")
-        return place.first_query
 
     def _sequences(self, batch: int) -> torch.Tensor:
         if self.sequences is None:
@@ -88,6 +81,16 @@ class Chosen:
         present = [head for head in range(count + len(self.gone)) if head not in self.gone]
         check_heads(self.layer, self.heads, present)
         return torch.tensor([present.index(head) for head in self.heads])
+
+
+def first_query(place: Place) -> int:
+    """The position of the first query of a call. Raises RuntimeError if it is not known."""
+    if place.first_query is None:
+        raise RuntimeError(
+            "the position of this call in the input is not known, because torch.compile or "
+            "the caller made its mask: to choose positions while a cache is read, run the "
+            "model without torch.compile and with a mask (B, L)")
+    return place.first_query
 
 
 def check_heads(layer: int, heads: Sequence[int], present: Sequence[int]) -> None:

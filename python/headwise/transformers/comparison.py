@@ -77,7 +77,7 @@ def _inputs(models: tuple[PreTrainedModel, PreTrainedModel], tokenizers: tuple[A
             texts: Iterable[Any], max_tokens: int | None) -> Iterator[_Text]:
     if isinstance(texts, str):
         raise TypeError("texts is a string, expected a list of strings or of batches")
-    for text in texts:
+    for text in [texts] if isinstance(texts, Mapping) else texts:
         if not isinstance(text, str):
             yield _Text((text, text))
             continue

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from headwise.transformers.attention_call import AttentionCall
-from headwise.transformers.chosen_heads import Chosen, Index
+from headwise.transformers.chosen_heads import Chosen, Index, first_query
 from headwise.transformers.watched import Attended, Edit, Place
 
 # (b, l, h, Dv) and what was given for these places, to the new (b, l, h, Dv).
@@ -17,21 +17,28 @@ Change = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 @dataclasses.dataclass(eq=False)
 class EditOfZ(Edit):
-    """Changes the output of heads. `values` broadcast to (B, L, heads, Dv)."""
+    """Changes the output of heads. `values` broadcast to (B, L, heads, Dv); with `length`
+    they have an axis of positions, as in Chosen.of_call.
+    """
     chosen: Chosen
     values: torch.Tensor
     change: Change
+    length: int | None = None
 
     def after(self, seen: Attended) -> Attended:
-        index = self.chosen.of_call(seen.z.shape, seen.place, self.values.shape[1])
+        index = self.chosen.of_call(seen.z.shape, seen.place, self.length)
         if not len(index.rows):
             return seen
-        z = seen.z.clone() if seen.z.requires_grad else seen.z
-        by_token = z.transpose(1, 2)
+        by_token = seen.z.transpose(1, 2)
         old = by_token[index.of_z]
-        values = fitted(self.values, index, self.chosen, old.shape)
-        by_token[index.of_z] = self.change(old, values).to(old.dtype)
-        return seen._replace(z=z)
+        values = fitted(self.values, index, self.chosen, old.shape, self.length)
+        new = self.change(old, values)
+        if not isinstance(new, torch.Tensor):
+            raise TypeError(f"the function given to apply returned {type(new).__name__}, "
+                            f"expected a tensor {tuple(old.shape)}")
+        # Not in place: torch.func transforms and gradients need the old ones.
+        z = by_token.index_put(index.of_z, new.to(old.dtype).expand(old.shape))
+        return seen._replace(z=z.transpose(1, 2))
 
 
 @dataclasses.dataclass(eq=False)
@@ -63,7 +70,7 @@ class EditOfWeights(Edit):
     """
     chosen: Chosen
     change: Callable[[torch.Tensor, Attended, Index], torch.Tensor]
-    length: int = 0  # as in Chosen.of_call
+    length: int | None = None  # as in Chosen.of_call
     needs_weights = True
 
     def after(self, seen: Attended) -> Attended:
@@ -71,14 +78,15 @@ class EditOfWeights(Edit):
         if not len(index.rows):
             return seen
         assert seen.weights is not None
-        weights, z = seen.weights.clone(), seen.z.clone()
-        by_token = weights.transpose(1, 2)  # (B, Lq, Hq, Lkv)
-        new = self.change(by_token[index.of_z].transpose(1, 2), seen, index)
-        by_token[index.of_z] = new.transpose(1, 2)
-        group = z.shape[1] // seen.call.value.shape[1]
-        value = seen.call.value[index.sequences[:, None], index.heads // group]
-        z.transpose(1, 2)[index.of_z] = (new @ value.float()).transpose(1, 2).to(z.dtype)
-        return seen._replace(z=z, weights=weights)
+        z, weights = seen.z.transpose(1, 2), seen.weights.transpose(1, 2)  # (B, Lq, Hq, ..)
+        new = self.change(weights[index.of_z].transpose(1, 2), seen, index)
+        value = seen.call.value
+        value = value[index.sequences[:, None],
+                      index.heads // (z.shape[2] // value.shape[1])].to(new.dtype)
+        outputs = (new @ value).transpose(1, 2).to(z.dtype)
+        return seen._replace(
+            z=z.index_put(index.of_z, outputs).transpose(1, 2),
+            weights=weights.index_put(index.of_z, new.transpose(1, 2)).transpose(1, 2))
 
 
 def without_keys(keys: tuple[int, ...] | None,
@@ -96,7 +104,9 @@ def replaced_by(pattern: torch.Tensor, chosen: Chosen) -> Callable[..., torch.Te
     def change(weights: torch.Tensor, seen: Attended, index: Index) -> torch.Tensor:
         shape = weights.transpose(1, 2).shape
         of_keys = _columns_in(pattern, seen, chosen)
-        return fitted(of_keys, index, chosen, shape).transpose(1, 2).to(weights.dtype)
+        length = None if pattern.shape[1] == 1 else pattern.shape[1]
+        new = fitted(of_keys, index, chosen, shape, length)
+        return new.transpose(1, 2).to(weights.dtype)
     return change
 
 
@@ -106,8 +116,9 @@ def columns_of(keys: tuple[int, ...] | None, cross: bool, call: AttentionCall,
     count = call.key.shape[2]
     if keys is None:
         return torch.arange(count)
-    end = None if cross else place.first_query
-    end = place.first_key + count if end is None else end + call.query.shape[2]
+    end = place.first_key + count
+    if not cross and min(keys) < 0:
+        end = first_query(place) + call.query.shape[2]
     at = [(each if each >= 0 else end + each) - place.first_key for each in keys]
     return torch.tensor([each for each in at if 0 <= each < count], dtype=torch.int64)
 
@@ -128,12 +139,12 @@ def _columns_in(pattern: torch.Tensor, seen: Attended, chosen: Chosen) -> torch.
     return torch.nn.functional.pad(columns, (0, count - columns.shape[-1]))
 
 
-def fitted(values: torch.Tensor, index: Index, chosen: Chosen,
-           shape: torch.Size) -> torch.Tensor:
+def fitted(values: torch.Tensor, index: Index, chosen: Chosen, shape: torch.Size,
+           length: int | None) -> torch.Tensor:
     """`values` (B, L, heads, n), an axis of 1 for what is broadcast, for the chosen
     places, of `shape` (b, l, h, n).
     """
-    if values.shape[1] > 1:
+    if length is not None:
         if int(index.given.max()) >= values.shape[1] or (
                 chosen.positions is not None
                 and values.shape[1] != len(chosen.positions)):

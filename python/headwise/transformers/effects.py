@@ -83,6 +83,8 @@ class HeadEffects(Mapping[Key, HeadEffect]):
         self.clean, self.corrupted = clean, corrupted
 
     def __getitem__(self, key: Key) -> HeadEffect:
+        if key not in self._rows and isinstance(key[0], tuple):
+            key = tuple(sorted(key))  # of heads together the order does not matter
         if key not in self._rows:
             raise KeyError(f"no effect of {key!r} was computed")
         return self._rows[key]

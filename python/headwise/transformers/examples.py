@@ -12,11 +12,18 @@ Batch = Mapping[str, Any]
 
 
 def size_of(batch: Batch) -> int:
-    """The number of examples in a batch."""
-    for value in batch.values():
-        if isinstance(value, torch.Tensor) and value.ndim > 0:
-            return value.shape[0]
-    raise ValueError("a batch has no tensor, expected the arguments of the model")
+    """The number of examples in a batch. A tensor of one row is the same for all.
+
+    Raises ValueError for a batch without tensors.
+    """
+    if not isinstance(batch, Mapping):
+        raise TypeError(f"a batch is {type(batch).__name__}, expected a mapping of the "
+                        "model's keyword arguments")
+    sizes = [value.shape[0] for value in batch.values()
+             if isinstance(value, torch.Tensor) and value.ndim > 0]
+    if not sizes:
+        raise ValueError("a batch has no tensor, expected the arguments of the model")
+    return max(sizes)
 
 
 def as_batches(given: Union[Batch, Iterable[Batch]], name: str) -> list[Batch]:

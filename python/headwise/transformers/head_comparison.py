@@ -134,7 +134,7 @@ class HeadComparison:
         pairs = self.pairs()
         rows = [[_text(pair.a), _text(self.match[pair.a]),
                  *(f"{each:.4f}" for each in pair.similarity),
-                 *(f"{each.mean:+.4f}{'*' * each.excludes_0}"
+                 *(f"{each.mean:+.4f}{'*' * each.excludes_0}" if each.mean == each.mean else "-"
                    for each in pair.differences.values())] for pair in pairs[:SHOWN]]
         rest = [f"and {len(pairs) - SHOWN} more heads"] if len(pairs) > SHOWN else []
         rest.append("* the 95% confidence interval excludes 0")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 
 from headwise.transformers.attention_layers import (LayerUse, is_cross_attention,
-                                                    layer_uses)
+                                                    layer_uses, self_attention_of)
+from headwise.transformers.examples import Batch, as_batches
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.observed_layer import not_padding
 from headwise.transformers.own_pass import own_passes
@@ -34,21 +35,25 @@ class HeadMeans:
 class _Sum(Edit):
     """Adds up z of one layer."""
 
-    def __init__(self, use: LayerUse):
-        self._cross = is_cross_attention(use.module)
+    def __init__(self, decoder: _Sum | None):
+        """`decoder` sums the self-attention of a cross-attention, whose masks do not say
+        which queries are padding.
+        """
+        self._decoder = decoder
         self.sum: Any = 0
         self.queries = 0
+        self.counted = torch.zeros(0, 0, dtype=torch.bool)  # (B, Lq)
 
     def after(self, seen: Attended) -> Attended:
-        counted = torch.ones(seen.z.shape[0], seen.z.shape[2], dtype=torch.bool)
-        if not self._cross:
-            counted &= not_padding(seen.call)
+        counted = (not_padding(seen.call) if self._decoder is None
+                   else self._decoder.counted)
         self.sum = self.sum + (seen.z.double() * counted[:, None, :, None]).sum((0, 2))
         self.queries += int(counted.sum())
+        self.counted = counted
         return seen
 
 
-def head_means(model: nn.Module, batches: Iterable[Mapping[str, Any]]) -> HeadMeans:
+def head_means(model: nn.Module, batches: Batch | Iterable[Batch]) -> HeadMeans:
     """The mean of z, the output of a head before the output projection, of every head
     over the queries of `batches`, the keyword arguments of the model. The model is
     evaluated without dropout and without interventions.
@@ -56,9 +61,14 @@ def head_means(model: nn.Module, batches: Iterable[Mapping[str, Any]]) -> HeadMe
     Raises ValueError without batches, and what `intervene` raises.
     """
     inner = model_of_transformers(model)
-    sums = {use: _Sum(use) for use in layer_uses(inner)}
+    uses = layer_uses(inner)
+    sums: dict[LayerUse, _Sum] = {}
+    for use in uses:
+        decoder = (sums[self_attention_of(use, uses)] if is_cross_attention(use.module)
+                   else None)
+        sums[use] = _Sum(decoder)
     with own_passes(model, sums), torch.no_grad():
-        for batch in batches:
+        for batch in as_batches(batches, "batches"):
             model(**batch)
     means = {use.number: (each.sum / each.queries).float()
              for use, each in sums.items() if each.queries}

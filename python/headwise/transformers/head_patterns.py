@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from headwise import _core
 from torch import nn
 
 from headwise.transformers.attention_call import AttentionCall
+from headwise.transformers.examples import Batch, as_batches
 from headwise.transformers.head_scores import HeadScores
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.observed_layer import not_padding
@@ -32,7 +33,7 @@ PATTERNS = (*_STATISTICS, "duplicate", "positional", "induction")
 
 
 def find_heads(model: nn.Module, pattern: str,
-               batches: Iterable[Mapping[str, Any]] | None = None, *,
+               batches: Batch | Iterable[Batch] | None = None, *,
                tokenizer: Any = None, separators: Sequence[int] | None = None,
                texts: int = 50, length: int = 25, seed: int = 0) -> HeadScores:
     """How well every head of self-attention matches a pattern, with 95% confidence
@@ -66,6 +67,7 @@ def find_heads(model: nn.Module, pattern: str,
     model = model_of_transformers(model)
     if batches is None:
         batches = repeated_random_tokens(model, tokenizer, texts, length, seed)
+    batches = as_batches(batches, "batches")
     marks = torch.tensor(separators_of(model, tokenizer) if separators is None
                          else list(separators))
     score = _positional if pattern == "positional" else _by_text(pattern, marks)

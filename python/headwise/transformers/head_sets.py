@@ -10,6 +10,7 @@ from transformers import PretrainedConfig
 
 from headwise.transformers.attention_layers import LayerUse
 from headwise.transformers.chosen_heads import check_heads
+from headwise.transformers.given_numbers import whole
 from headwise.transformers.pruned_record import head_numbers
 
 Head = tuple[int, int]  # layer, head
@@ -76,4 +77,4 @@ class ModelHeads:
 
 def _is_head(given: Any) -> bool:
     return (isinstance(given, tuple) and len(given) == 2
-            and all(isinstance(each, int) and not isinstance(each, bool) for each in given))
+            and all(whole(each) is not None for each in given))

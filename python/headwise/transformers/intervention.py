@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -18,6 +19,7 @@ from headwise.transformers.circuits import Tokens, ov_circuit, qk_circuit
 from headwise.transformers.decoder_place import DecoderPlace, EditOfCross
 from headwise.transformers.edits import (Change, EditOfWeights, EditOfZ, KnockOut,
                                          replaced_by, without_keys)
+from headwise.transformers.given_numbers import numbers, whole
 from headwise.transformers.head_layout import HeadFeatures
 from headwise.transformers.head_means import HeadMeans, head_means
 from headwise.transformers.inner_model import model_of_transformers
@@ -52,6 +54,7 @@ class Heads:
         heads[3, 1]             head 1 of layer 3
         heads[3]                all heads of layer 3
         heads[3, [1, 4]]        two heads; also heads[3, 2:5], heads[:, 0], heads[2:4]
+        heads[[(3, 1), (5, 0)]] these heads, (layer, head)
         heads["encoder.layer.3.attention.self", 1]
 
     Layers have the numbers of `attention_layers`, heads those from before any
@@ -60,9 +63,9 @@ class Heads:
     """
 
     def __init__(self, model: nn.Module, uses: list[LayerUse], numbers: list[int],
-                 made: list[Intervention]):
+                 block: _Block):
         self.model = model
-        self._all, self._made = layer_uses(model), made
+        self._all, self._block = layer_uses(model), block
         self._uses = dict(zip(numbers, uses))
 
     @property
@@ -80,20 +83,34 @@ class Heads:
     @property
     def interventions(self) -> list[Intervention]:
         """Those that hold, in the order in which they apply."""
-        return [each for each in self._made if each._edits]
+        return [each for each in self._block.made if each._edits]
 
     def clear(self) -> None:
         """Removes all interventions of the block."""
-        for each in self._made:
+        for each in self._block.made:
             each.remove()
-        self._made.clear()
+        self._block.made.clear()
 
     def __getitem__(self, place: Any) -> HeadSelection:
-        layers, heads = place if isinstance(place, tuple) and len(place) == 2 else (
-            place, slice(None))
-        uses = self._layers(layers)
-        chosen = {use: self._heads(use, heads) for use in uses}
-        return HeadSelection(self, chosen, _is_number(heads))
+        if _are_pairs(place):
+            of_layer: dict[LayerUse, list[int]] = {}
+            for layer, head in place:
+                use, = self._layers(layer)
+                of_layer.setdefault(use, []).extend(self._heads(use, head) or ())
+            return HeadSelection(
+                self, {use: tuple(heads) for use, heads in of_layer.items()}, False)
+        if isinstance(place, tuple) and len(place) != 2:
+            raise TypeError(f"heads[{', '.join(map(repr, place))}]: expected heads[layer], "
+                            "heads[layer, head] or heads[[(layer, head), ...]]")
+        layers, heads = place if isinstance(place, tuple) else (place, slice(None))
+        chosen = {use: self._heads(use, heads) for use in self._layers(layers)}
+        if not chosen or () in chosen.values():
+            raise IndexError(f"heads[{layers!r}, {heads!r}] has no heads")
+        return HeadSelection(self, chosen, whole(heads) is not None)
+
+    def __iter__(self) -> Iterator[HeadSelection]:
+        """All heads of each layer."""
+        return (self[number] for number in self._uses)
 
     def __len__(self) -> int:
         return len(self._uses)
@@ -107,7 +124,7 @@ class Heads:
         if not uses:
             raise AttributeError(f"{type(self.model).__name__} has no attention layers of "
                                  f"the kind {kind!r}")
-        return Heads(self.model, uses, list(range(len(uses))), self._made)
+        return Heads(self.model, uses, list(range(len(uses))), self._block)
 
     def _layers(self, layers: Any) -> list[LayerUse]:
         if isinstance(layers, slice):
@@ -120,15 +137,12 @@ class Heads:
                 raise IndexError(f"the model has no attention layer {layers!r}; its "
                                  f"layers are {names}")
             return named
-        numbers = [layers] if _is_number(layers) else layers
-        if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
-            raise TypeError(f"layer is {layers!r}, expected a number, a name, a slice or a "
-                            "list of numbers: heads[layer, head]")
-        for number in numbers:
+        chosen = numbers(layers, "layer")
+        for number in chosen:
             if number not in self._uses:
                 raise IndexError(f"the model has no attention layer {number}; its layers "
                                  f"are {', '.join(map(str, self._uses))}")
-        return [self._uses[number] for number in numbers]
+        return [self._uses[number] for number in chosen]
 
     def _heads(self, use: LayerUse, heads: Any) -> tuple[int, ...] | None:
         gone = _gone(self.model, use)
@@ -141,13 +155,10 @@ class Heads:
                 raise TypeError(f"the number of heads of {use.name} is not known before "
                                 "its first call: name heads in a list")
             return tuple(head for head in among if head in present)
-        numbers = [heads] if _is_number(heads) else heads
-        if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
-            raise TypeError(f"head is {heads!r}, expected a number, a slice or a list of "
-                            "numbers: heads[layer, head]")
+        chosen = numbers(heads, "head")
         if present:
-            check_heads(use.number, numbers, present)
-        return tuple(int(head) for head in numbers)
+            check_heads(use.number, chosen, present)
+        return chosen
 
 
 class HeadSelection:
@@ -156,8 +167,9 @@ class HeadSelection:
     Every method takes `positions` (or `queries`), of the model's input with padding
     counted from 0, negative ones from the end of what was read so far, and
     `sequences` of the batch: a number, a list of numbers, or None for all. While a
-    cache is read, positions go on from the cached ones. Changes apply in the order in
-    which they were made; what a number or a tensor changes keeps its gradients.
+    cache is read, positions go on from the cached ones. Changes of attention weights
+    apply before changes of outputs, each in the order in which they were made; what a
+    number or a tensor changes keeps its gradients.
 
     Tensors have the axes (sequences, positions, heads, ...), an axis of 1 or a
     missing leading axis for what is the same everywhere, and no axis of heads if one
@@ -174,9 +186,9 @@ class HeadSelection:
         """Multiplies the output of every head by `factor`, a number or a tensor (B, L,
         heads). 0 removes the head; 1 changes no bit.
         """
-        factor = torch.as_tensor(factor)
-        return self._of_z(f"scale({_short(factor)})", positions, sequences,
-                          self._with_axes(factor, "factor", 0), lambda z, given: z * given)
+        values = self._with_axes(torch.as_tensor(factor), "factor", 0)
+        return self._of_z(f"scale({_short(factor)})", positions, sequences, values,
+                          lambda z, given: z * given)
 
     def replace(self, z: torch.Tensor, positions: Places = None,
                 sequences: Places = None) -> Intervention:
@@ -200,7 +212,8 @@ class HeadSelection:
         """
         means = over if isinstance(over, HeadMeans) else head_means(self._owner.model, over)
         return self._of_each("mean(...)", positions, sequences,
-                             lambda use, heads: means.of(use.number, heads)[None, None])
+                             lambda use, heads: means.of(use.number, heads)[None, None],
+                             False)
 
     def patch(self, run: Observation, positions: Places = None, sequences: Places = None,
               from_positions: Places = None) -> Intervention:
@@ -209,20 +222,29 @@ class HeadSelection:
         `from_positions` to `positions`. Sequence n gets what sequence n had there; a
         run of one sequence goes to all.
         """
+        if not isinstance(run, Observation):
+            raise TypeError(f"run is {type(run).__name__}, expected what observe(model, "
+                            "maps=True) saw")
+        if positions is None and from_positions is not None:
+            raise ValueError("from_positions needs positions, to which they go")
         there = _numbers(positions if from_positions is None else from_positions,
                          "from_positions")
+        here = _numbers(sequences, "sequences")
 
         def values(use: LayerUse, heads: tuple[int, ...] | None) -> torch.Tensor:
-            z = run.call(use.number).z
+            z, known = run.call(use.number).z, run.head_numbers(use.number)
             if heads is not None:
-                z = z[:, :, [run.head_numbers(use.number).index(head) for head in heads]]
+                check_heads(use.number, heads, known)
+                z = z[:, :, [known.index(head) for head in heads]]
+            if here is not None and len(z) > 1:
+                z = z[list(here)]
             if there is None:
                 return z
             for each in there:
                 if not -z.shape[1] <= each < z.shape[1]:
                     raise ValueError(f"position {each}: the run has {z.shape[1]} positions")
             return z[:, list(there)]
-        return self._of_each("patch(...)", positions, sequences, values)
+        return self._of_each("patch(...)", positions, sequences, values, positions is None)
 
     def knock_out(self, queries: Places = None, keys: Places = None,
                   after_softmax: bool = False, sequences: Places = None) -> Intervention:
@@ -240,15 +262,16 @@ class HeadSelection:
 
     def pattern(self, weights: torch.Tensor, queries: Places = None,
                 sequences: Places = None) -> Intervention:
-        """Puts `weights` in place of the attention weights: (B, heads, L, keys), for one
-        head (L, keys) or (B, L, keys). They need not sum to 1.
+        """Puts `weights` in place of the attention weights: (L, keys), the same for all
+        heads, or (B, heads, L, keys), for one head (B, L, keys). They need not sum to 1.
         """
-        if not self._one_head and isinstance(weights, torch.Tensor) and weights.ndim > 2:
-            weights = weights.transpose(-3, -2)
-        values = self._with_axes(weights, "weights", 1)
+        by_token = weights
+        if not self._one_head and isinstance(weights, torch.Tensor) and weights.ndim > 1:
+            by_token = (weights[:, None] if weights.ndim == 2 else weights.transpose(-3, -2))
+        values = self._with_axes(by_token, "weights", 1)
         return self._add(f"pattern({_short(weights)})", queries, sequences,
                          lambda _, chosen: EditOfWeights(
-                             chosen, replaced_by(values, chosen), values.shape[1]))
+                             chosen, replaced_by(values, chosen), _length(values)))
 
     def ov(self, tokens: Tokens = None) -> Circuit:
         """W_V W_O of one head, (hidden, hidden), as a product of rank D: a key with the
@@ -293,17 +316,22 @@ class HeadSelection:
     def _of_z(self, text: str, positions: Places, sequences: Places, values: torch.Tensor,
               change: Change) -> Intervention:
         return self._add(text, positions, sequences,
-                         lambda _, chosen: EditOfZ(chosen, values, change))
+                         lambda _, chosen: EditOfZ(chosen, values, change, _length(values)))
 
     def _of_each(self, text: str, positions: Places, sequences: Places,
-                 values: Callable[[LayerUse, tuple[int, ...] | None], torch.Tensor]
-                 ) -> Intervention:
+                 values: Callable[[LayerUse, tuple[int, ...] | None], torch.Tensor],
+                 by_position: bool) -> Intervention:
         """Replaces z by what `values` gives for a layer, (B, L, heads, Dv)."""
-        return self._add(text, positions, sequences, lambda use, chosen: EditOfZ(
-            chosen, values(use, chosen.heads), lambda _, given: given))
+        def edit(use: LayerUse, chosen: Chosen) -> Edit:
+            given = values(use, chosen.heads)
+            length = given.shape[1] if by_position else _length(given)
+            return EditOfZ(chosen, given, lambda _, new: new, length)
+        return self._add(text, positions, sequences, edit)
 
     def _add(self, text: str, positions: Places, sequences: Places,
              edit_of: Callable[[LayerUse, Chosen], Edit]) -> Intervention:
+        if not self._owner._block.open:
+            raise RuntimeError("the block of intervene() has ended")
         places = _numbers(positions, "positions")
         batch = _numbers(sequences, "sequences")
         edits: list[tuple[LayerUse, Edit]] = []
@@ -317,7 +345,7 @@ class HeadSelection:
                 edit = EditOfCross(edit, decoder)
             edits.append((use, edit))
         made = Intervention(f"{text} of {self}", edits)
-        self._owner._made.append(made)
+        self._owner._block.made.append(made)
         return made
 
     def _with_axes(self, values: Any, name: str, last: int) -> torch.Tensor:
@@ -353,35 +381,47 @@ def intervene(model: nn.Module) -> Iterator[Heads]:
     `model` may be compiled, unless `positions` are chosen while a cache is read, or a
     module with one model of transformers in it.
 
+    A model that recomputes activations (gradient checkpointing) needs its backward pass
+    inside the block, too. A model is changed in one thread at a time.
+
     Errors: NotImplementedError for a model that computes its attention itself;
     TypeError for one that is not of transformers; IndexError for a layer or a head
     that does not exist; ValueError, in the call of the model, for a tensor that does
-    not fit.
+    not fit; RuntimeError at the end if another attention implementation was set inside.
     """
     model = model_of_transformers(model)
     uses = layer_uses(model)
-    made: list[Intervention] = []
-    heads = Heads(model, uses, [use.number for use in uses], made)
+    if not uses:
+        raise ValueError(f"{type(model).__name__} has no attention layers")
+    block = _Block()
+    heads = Heads(model, uses, [use.number for use in uses], block)
     with attention_by_headwise(model), passes_counted(model, uses):
         try:
             yield heads
         finally:
             heads.clear()
+            block.open = False
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+@dataclasses.dataclass
+class _Block:
+    made: list[Intervention] = dataclasses.field(default_factory=list)
+    open: bool = True
+
+
+def _are_pairs(place: Any) -> bool:
+    """Whether it is a list of (layer, head)."""
+    return (isinstance(place, (list, tuple)) and len(place) > 0
+            and all(isinstance(each, tuple) and len(each) == 2 for each in place))
 
 
 def _numbers(given: Places, name: str) -> tuple[int, ...] | None:
-    if given is None:
-        return None
-    numbers = (given,) if _is_number(given) else given
-    if isinstance(numbers, torch.Tensor):
-        numbers = numbers.reshape(-1).tolist()
-    if not isinstance(numbers, Sequence) or not all(map(_is_number, numbers)):
-        raise TypeError(f"{name} is {given!r}, expected a number, a list of numbers or None")
-    return tuple(numbers)
+    return None if given is None else numbers(given, name)
+
+
+def _length(values: torch.Tensor) -> int | None:
+    """How many positions values (B, L, heads, n) have; None for one that is broadcast."""
+    return None if values.shape[1] == 1 else values.shape[1]
 
 
 def _gone(model: nn.Module, use: LayerUse) -> list[int]:
@@ -397,8 +437,6 @@ def _present(module: nn.Module, gone: list[int]) -> list[int]:
     return [head for head in range(count + len(gone)) if head not in gone] if count else []
 
 
-def _short(values: Any) -> str:
-    if not isinstance(values, torch.Tensor):
-        return repr(values)
-    return (f"{values.item():g}" if values.numel() == 1
-            else f"a tensor {tuple(values.shape)}")
+def _short(given: Any) -> str:
+    return (f"a tensor {tuple(given.shape)}" if isinstance(given, torch.Tensor)
+            else repr(given))

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from headwise.transformers.attention_layers import LayerUse, layer_kind, layer_uses
 from headwise.transformers.direct_path import DirectPath
-from headwise.transformers.examples import Batch
+from headwise.transformers.examples import Batch, size_of
 from headwise.transformers.head_table import head_rows, head_table
 from headwise.transformers.inner_model import model_of_transformers
 from headwise.transformers.logit_place import LogitPlace, Numbers
@@ -20,7 +20,7 @@ from headwise.transformers.pruned_record import head_numbers_by_layer
 from headwise.transformers.watched import Attended, Edit
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class LogitAttribution:
     """What every head adds to the logit of a token, or to a difference of two.
 
@@ -81,6 +81,7 @@ def logit_attribution(model: nn.Module, inputs: Batch, tokens: Numbers,
     not linear, and those of `intervene`.
     """
     model = model_of_transformers(model)
+    size_of(inputs)  # for its errors
     unembedding = getattr(_output_embeddings(model), "weight", None)
     if unembedding is None:
         raise NotImplementedError(f"{type(model).__name__} has no unembedding, so it has no "

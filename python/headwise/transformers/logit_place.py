@@ -39,6 +39,8 @@ class LogitPlace:
 
 
 def _given(numbers: Numbers, name: str) -> torch.Tensor:
+    if isinstance(numbers, str):
+        raise TypeError(f"{name} is {numbers!r}, expected ids: tokenizer(text).input_ids")
     given = torch.as_tensor(numbers)
     if given.dtype.is_floating_point or given.dtype == torch.bool or given.ndim > 1:
         raise TypeError(f"{name} is {numbers!r}, expected a number or one per example")

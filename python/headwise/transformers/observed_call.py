@@ -27,9 +27,10 @@ class ObservedCall:
     value         (B, Lkv, Hkv, Dv)
     z             (B, Lq, Hq, Dv), the output of every head before the output
                   projection, after all interventions
-    attn_weights  (B, Hq, Lq, Lkv), float32, of the softmax: before any intervention
-                  that edits the weights themselves, without dropout
-    statistics    (B, Hq, Lq) by name, those of `HeadStatistics` per query
+    attn_weights  (B, Hq, Lq, Lkv), float32, with all interventions; without dropout
+                  unless one of them edits the weights themselves
+    statistics    (B, Hq, Lq) by name, those of `HeadStatistics` per query; of the
+                  softmax, before interventions that edit the weights themselves
     result        (B, Lq, Hq, hidden), what every head adds to the output of the
                   layer: z through its part of the output projection. The bias of
                   the projection belongs to no head.
@@ -48,6 +49,7 @@ class ObservedCall:
         self.cross = cross
         self.place: Place = seen.place
         self._z = seen.z.detach().clone()
+        self._edited = None if seen.weights is None else seen.weights.detach().clone()
         self._model, self._name = model, name
 
     @property
@@ -72,6 +74,8 @@ class ObservedCall:
 
     @property
     def attn_weights(self) -> torch.Tensor:
+        if self._edited is not None:
+            return self._edited
         with torch.no_grad():
             weights = self.call._replace(attn_weights="per_head").run()[1]
         assert weights is not None

@@ -62,9 +62,9 @@ def own_passes(model: nn.Module, edits: Mapping[LayerUse, Edit] | None = None,
     observers and with none of the user's. Raises what `intervene` raises.
     """
     inner = model_of_transformers(model)
-    with (nothing_watched(), attention_by_headwise(inner),
-          passes_counted(inner, layer_uses(inner)), evaluated(model), edited(edits or {}),
-          observed(observers or {})):
+    uses = layer_uses(inner)
+    with (nothing_watched(uses), attention_by_headwise(inner), passes_counted(inner, uses),
+          evaluated(model), edited(edits or {}), observed(observers or {})):
         yield
 
 

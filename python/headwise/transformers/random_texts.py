@@ -27,6 +27,8 @@ def repeated_random_tokens(model: PreTrainedModel, tokenizer: Any = None, texts:
     Errors: ValueError for a model without token embeddings, and if there are fewer than
     2 tokens to draw.
     """
+    if texts < 1:
+        raise ValueError(f"texts is {texts}, expected 1 or more")
     config = model.config.get_text_config()
     tokens = torch.tensor(_words(model, config, tokenizer))
     added = [] if tokenizer is None else list(tokenizer("")["input_ids"])

@@ -41,7 +41,8 @@ def register() -> None:
 def attention_by_headwise(model: PreTrainedModel) -> Iterator[None]:
     """Inside, headwise computes the attention of `model`.
 
-    Raises NotImplementedError for a model that computes its attention itself.
+    Raises NotImplementedError for a model that computes its attention itself, and at the
+    end RuntimeError if another implementation was set inside.
     """
     register()
     check_interface(model)
@@ -51,6 +52,10 @@ def attention_by_headwise(model: PreTrainedModel) -> Iterator[None]:
     model.set_attn_implementation(NAME)
     try:
         yield
+        if any(config._attn_implementation != NAME for config in configs.values()):
+            raise RuntimeError("another attention implementation was set inside the block, "
+                               "or an outer block ended before an inner one: headwise did "
+                               "not compute the attention to its end")
     finally:
         for config, name in before:
             config._attn_implementation = name

@@ -72,35 +72,50 @@ class _Layer:
         output, weights = (call.run() if self.observer is None
                            else self.observer.attend(call, place))
         seen = Attended(call, place, output, weights)
-        for edit in self.edits:
+        # What follows from edited weights is a new z, so they come first.
+        for edit in sorted(self.edits, key=lambda each: not each.needs_weights):
             seen = edit.after(seen)
         if self.observer is not None:
-            self.observer.keep(seen)
+            self.observer.keep(seen._replace(weights=None) if seen.weights is weights
+                               else seen)
         return seen.z, None if asked == "none" else seen.weights
 
 
 class Watched:
     """Who watches a module, by its uses in a forward pass."""
 
-    def __init__(self, shared: bool) -> None:
-        self._layers: dict[int, _Layer] = {}
+    def __init__(self, shared: int) -> None:
+        self._levels: list[dict[int, _Layer]] = [{}]
         self._shared, self._next = shared, 0
 
     def layer(self, use: int) -> _Layer:
-        return self._layers.setdefault(use, _Layer())
+        return self._levels[-1].setdefault(use, _Layer())
+
+    def remove(self, use: int, edit: Edit) -> None:
+        for level in self._levels:
+            if use in level:
+                level[use].edits = [each for each in level[use].edits if each is not edit]
+
+    def hide(self) -> None:
+        """Until `show`, nobody watches but who comes now."""
+        self._levels.append({})
+
+    def show(self) -> None:
+        self._levels.pop()
 
     def start_pass(self) -> None:
         self._next = 0
 
     def is_unwatched(self) -> bool:
-        return not any(layer.observer or layer.edits for layer in self._layers.values())
+        return len(self._levels) == 1 and not any(
+            layer.observer or layer.edits for layer in self._levels[0].values())
 
     @torch.compiler.disable
     def attend(self, call: AttentionCall, place: Place
                ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The output (B, Hq, Lq, Dv), and the weights if the call asks for them."""
-        layer = self._layers.get(self._next)
-        self._next += self._shared
+        layer = self._levels[-1].get(self._next)
+        self._next = (self._next + 1) % self._shared
         return call.run() if layer is None else layer.attend(call, place)
 
 
@@ -128,28 +143,33 @@ def observed(observers: Mapping[LayerUse, Observer]) -> Iterator[None]:
 
 
 def add_edit(use: LayerUse, edit: Edit) -> None:
-    """Edits apply in the order in which they were added. The caller keeps the module
-    until `remove_edit`.
+    """Edits apply in the order in which they were added, but those of weights before
+    those of z. The caller keeps the module until `remove_edit`.
     """
     _watch(use).edits.append(edit)
 
 
 def remove_edit(use: LayerUse, edit: Edit) -> None:
-    layer = _watch(use)
-    layer.edits = [each for each in layer.edits if each is not edit]
-    _forget(use)
+    if id(use.module) in _watched:
+        _watched[id(use.module)].remove(use.use, edit)
+        _forget(use)
 
 
 @contextlib.contextmanager
-def nothing_watched() -> Iterator[None]:
-    """Inside, nobody watches: for passes of our own within a block of the user."""
-    kept = dict(_watched)
-    _watched.clear()
+def nothing_watched(uses: Iterable[LayerUse]) -> Iterator[None]:
+    """Inside, nobody watches these layers: for passes of our own within a block of the
+    user.
+    """
+    of_modules = {id(use.module): use for use in uses if id(use.module) in _watched}
+    hidden = [(use, _watched[module]) for module, use in of_modules.items()]
+    for _, known in hidden:
+        known.hide()
     try:
         yield
     finally:
-        _watched.clear()
-        _watched.update(kept)
+        for use, known in hidden:
+            known.show()
+            _forget(use)
 
 
 @contextlib.contextmanager
@@ -169,14 +189,15 @@ def _watch(use: LayerUse) -> _Layer:
 
 
 def _forget(use: LayerUse) -> None:
-    if _watched[id(use.module)].is_unwatched():
+    known = _watched.get(id(use.module))
+    if known is not None and known.is_unwatched():
         del _watched[id(use.module)]
 
 
 @contextlib.contextmanager
 def passes_counted(model: nn.Module, uses: Iterable[LayerUse]) -> Iterator[None]:
     """Inside, every forward pass begins with the first use of a shared module."""
-    shared = {id(use.module) for use in uses if use.shared}
+    shared = {id(use.module) for use in uses if use.shared > 1}
 
     def start(*_: object) -> None:
         for module in shared & _watched.keys():

@@ -455,3 +455,148 @@ def test_texts():
         assert repr(heads).splitlines()[1:] == [
             "  scale(0.5) of layer 0 head 1",
             "  knock_out(queries=3, keys=[1, 2]) of layer 0 heads 0 2, layer 1 heads 0 2"]
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return small_model("llama"), inputs_of("llama")
+
+
+def logits_with(model, inputs, make):
+    with torch.no_grad(), headwise.intervene(model) as heads:
+        make(heads)
+        return model(**inputs).logits
+
+
+@pytest.mark.parametrize("later", [
+    lambda heads: heads[1, 1].pattern(torch.eye(11)),
+    lambda heads: heads[1, 1].knock_out(-1, 0, after_softmax=True)])
+def test_outputs_are_changed_after_weights(llama, later):
+    def both(heads):
+        heads[1, 1].scale(0)
+        later(heads)
+    assert torch.equal(logits_with(*llama, both),
+                       logits_with(*llama, lambda heads: heads[1, 1].scale(0)))
+
+
+def test_a_run_is_patched_by_sequence_and_position(llama):
+    model, inputs = llama
+    with torch.no_grad():
+        whole = model(**inputs).logits
+        with headwise.observe(model, maps=True) as run:
+            model(**inputs)
+        with headwise.observe(model, maps=True) as short:
+            model(input_ids=inputs["input_ids"][:, :1])
+    for sequences in (1, [1, 0]):
+        same = logits_with(model, inputs, lambda heads: heads[:].patch(
+            run, sequences=sequences))
+        close(same, whole)
+    with pytest.raises(ValueError, match="values of 1 positions were given for a call with"):
+        logits_with(model, inputs, lambda heads: heads[1, 2].patch(short))
+    prompt = {"input_ids": inputs["input_ids"][:, :1]}
+    with torch.no_grad(), headwise.intervene(model) as heads:
+        expected = model.generate(**prompt, max_new_tokens=5, do_sample=False)
+        heads[1, 2].patch(short)  # nothing but the prompt
+        assert torch.equal(model.generate(**prompt, max_new_tokens=5, do_sample=False),
+                           expected)
+
+
+def test_a_pattern_for_several_heads_is_that_of_each(llama):
+    pattern = torch.rand(11, 11, generator=torch.Generator().manual_seed(5))
+    one = logits_with(*llama, lambda heads: heads[1].pattern(pattern))
+    assert torch.equal(one, logits_with(
+        *llama, lambda heads: heads[1].pattern(pattern.expand(4, 11, 11))))
+
+
+def test_heads_of_several_layers(llama):
+    pairs = [(0, 1), (1, 3), (1, 0)]
+
+    def one_by_one(heads):
+        for place in pairs:
+            heads[place].scale(0)
+    expected = logits_with(*llama, one_by_one)
+    for places in (pairs, tuple(pairs)):
+        assert torch.equal(logits_with(*llama, lambda heads: heads[places].scale(0)), expected)
+    numpy = pytest.importorskip("numpy")
+    assert torch.equal(
+        logits_with(*llama, lambda heads: heads[numpy.int64(1), numpy.array([2])].scale(0)),
+        logits_with(*llama, lambda heads: heads[1, 2].scale(0)))
+
+
+def test_a_block_ends_with_its_interventions(llama):
+    model, inputs = llama
+    with headwise.intervene(model) as heads:
+        selection = heads[1, 1]
+    with pytest.raises(RuntimeError, match="the block of intervene.. has ended"):
+        selection.scale(0)
+    with pytest.raises(RuntimeError, match="another attention implementation was set"):
+        with headwise.intervene(model):
+            model.set_attn_implementation("eager")
+    with torch.no_grad(), headwise.intervene(model) as heads:
+        made = heads[1, 1].scale(0)
+        ablated = headwise.ablate(model, [inputs], lambda output, _: [made.remove() or 1., 1.],
+                                  heads=[(0, 0)])
+        assert len(ablated) == 1 and not heads.interventions
+        assert torch.equal(model(**inputs).logits, logits_with(model, inputs, lambda _: None))
+
+
+def test_other_models_keep_their_interventions(llama):
+    model, inputs = llama
+    other = small_model("gpt2")
+    with torch.no_grad(), headwise.intervene(model) as heads:
+        heads[1, 1].scale(0)
+        expected = model(**inputs).logits
+        seen = []
+        headwise.ablate(other, [inputs_of("gpt2")], lambda output, _: seen.append(
+            model(**inputs).logits) or [1., 1.], heads=[(0, 0)])
+    assert all(torch.equal(each, expected) for each in seen)
+
+
+def test_float64_and_vmap(llama):
+    model, inputs = llama
+    double = small_model("llama").double()
+    close(logits_with(double, inputs, lambda heads: heads[1, 1].pattern(torch.eye(11))).float(),
+          logits_with(model, inputs, lambda heads: heads[1, 1].pattern(torch.eye(11))))
+
+    def scaled(factor):
+        with headwise.intervene(model) as heads:
+            heads[1, 2].scale(factor)
+            return model(**inputs, use_cache=False).logits
+    factors = torch.tensor([0.0, 1.0, 2.0])
+    with torch.no_grad():
+        close(torch.func.vmap(scaled)(factors), torch.stack([scaled(each) for each in factors]))
+
+
+def test_means_of_cross_attention_leave_out_padding():
+    model, inputs = small_model("bart"), inputs_of("bart")
+    mask = torch.ones(inputs["decoder_input_ids"].shape, dtype=torch.int64)
+    mask[1, 6:] = 0
+    means = head_means(model, {**inputs, "decoder_attention_mask": mask})
+    plain = PlainModel("bart")
+    with torch.no_grad():
+        plain.forward(**inputs, decoder_attention_mask=mask)
+    close(means.of(5), plain.seen[5][-1][mask.bool()].mean(0))
+
+
+def test_weights_with_all_interventions_are_kept(llama):
+    model, inputs = llama
+    with torch.no_grad(), headwise.observe(model, maps=True) as seen, \
+            headwise.intervene(model) as heads:
+        heads[1, 1].pattern(torch.eye(11))
+        model(**inputs)
+    assert torch.equal(seen.call(1).attn_weights[0, 1], torch.eye(11))
+
+
+@pytest.mark.parametrize("error, message, make", [
+    (IndexError, r"heads\[slice\(5, 9, None\), slice.* has no heads", lambda heads: heads[5:9]),
+    (ValueError, "head is empty", lambda heads: heads[0, []]),
+    (TypeError, r"heads\[0, 1, 2\]: expected heads\[layer\]", lambda heads: heads[0, 1, 2]),
+    (TypeError, "run is Tensor, expected what observe",
+     lambda heads: heads[0].patch(torch.zeros(1))),
+    (ValueError, "batches is empty", lambda heads: heads[0].mean([])),
+    (TypeError, "returned NoneType, expected a tensor",
+     lambda heads: heads[0].apply(lambda z: None)),
+])
+def test_what_is_none_of_it(llama, error, message, make):
+    with pytest.raises(error, match=message):
+        logits_with(*llama, make)
