@@ -97,9 +97,9 @@ def test_induction_heads(execute, tmp_path):
     notebook = execute("induction_heads")
     assert kinds(notebook) == kinds(stored("induction_heads"))
     induction, composition, previous = shown(notebook, "text/plain")[:3]
-    assert induction.splitlines()[2].split()[:2] == ["18", "6"]
-    assert composition.splitlines()[1].startswith("16.0 -> 17.3")
-    assert previous.splitlines()[2].split()[:2] == ["16", "0"]
+    assert induction.splitlines()[2].split()[0] == "18.6"
+    assert composition.splitlines()[2].split()[:2] == ["16.0", "17.3"]
+    assert previous.splitlines()[2].split()[0] == "16.0"
     said = "".join(output.get("text", "") for cell in notebook.cells
                    for output in cell.get("outputs", [])).splitlines()
     first = {line.split("  ")[0]: line.split(" '", 1)[1].split("'")[0].strip()

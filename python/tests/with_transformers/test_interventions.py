@@ -600,3 +600,14 @@ def test_weights_with_all_interventions_are_kept(llama):
 def test_what_is_none_of_it(llama, error, message, make):
     with pytest.raises(error, match=message):
         logits_with(*llama, make)
+
+
+def test_a_pruned_module_that_layers_share():
+    model, inputs = small_model("albert"), inputs_of("albert")
+    prune_heads(model, {0: [1]})
+    with torch.no_grad(), headwise.observe(model) as seen, headwise.intervene(model) as heads:
+        model(**inputs)
+        for layer in (0, 1):
+            with pytest.raises(IndexError, match=f"head 1 of layer {layer} was removed"):
+                heads[layer, 1]
+    assert list(seen.heads) == [(layer, head) for layer in (0, 1) for head in (0, 2, 3)]
