@@ -1,12 +1,13 @@
 """Interventions in plain torch on an eager model: hooks on the inputs of the output
 projections, and attention weights edited by hand.
 """
+import collections
 import contextlib
 import sys
 from unittest import mock
 
 import torch
-from headwise.transformers import attention_layers
+from headwise.transformers.attention_layers import layer_uses
 from small_models import small_model
 
 OUTPUT = {"BertSelfAttention": "../output.dense", "GPT2Attention": "c_proj",
@@ -23,12 +24,12 @@ class PlainModel:
     def __init__(self, name):
         self.model = small_model(name)
         self.model.set_attn_implementation("eager")
-        self.layers = attention_layers(self.model)
-        self.modules = list(self.layers.values())
+        self.uses = layer_uses(self.model)  # ALBERT's are calls of one module
+        self.modules = [use.module for use in self.uses]
         self.z, self.weights, self.cut, self.seen = {}, {}, {}, {}
 
     def projection(self, layer):
-        name, module = list(self.layers.items())[layer]
+        name, module = self.uses[layer].name, self.modules[layer]
         path = OUTPUT.get(type(module).__name__, "o_proj")
         if path.startswith("../"):
             return self.model.get_submodule(name.rpartition(".")[0] + "." + path[3:])
@@ -42,15 +43,16 @@ class PlainModel:
     def changed(self):
         """Inside, the model runs with the changes, from position 0 on."""
         first, patches, hooks = [0] * len(self.modules), [], []
+        self.calls = collections.Counter()
         for file in {type(each).__module__ for each in self.modules}:
             eager = sys.modules[file].eager_attention_forward
             patches.append(mock.patch.object(
                 sys.modules[file], "eager_attention_forward",
                 lambda *tensors, eager=eager, **options: self._attend(
                     eager, first, *tensors, **options)))
-        for layer in range(len(self.modules)):
-            hooks.append(self.projection(layer).register_forward_pre_hook(
-                lambda _, inputs, layer=layer: self._project(layer, first, *inputs)))
+        for projection in {self.projection(layer) for layer in range(len(self.modules))}:
+            hooks.append(projection.register_forward_pre_hook(
+                lambda _, inputs: self._project(self.layer, first, *inputs)))
         with contextlib.ExitStack() as stack:
             for each in patches:
                 stack.enter_context(each)
@@ -59,9 +61,11 @@ class PlainModel:
             yield
 
     def _attend(self, eager, first, module, query, key, value, mask, **options):
-        layer = self.modules.index(module)
+        layers = [n for n, each in enumerate(self.modules) if each is module]
+        layer = self.layer = layers[self.calls[module] % len(layers)]
+        self.calls[module] += 1
         first_query, first_key = first[layer], first[layer] + query.shape[2] - key.shape[2]
-        if "enc" in list(self.layers)[layer].lower().rpartition("layer")[2]:
+        if "enc" in self.uses[layer].name.lower().rpartition("layer")[2]:
             first_key = 0  # cross-attention
         if layer in self.cut:
             cut = torch.zeros(*query.shape[:3], key.shape[2])
