@@ -40,7 +40,8 @@ from headwise.transformers.head_means import head_means, HeadMeans
 from headwise.transformers.head_patterns import find_heads
 from headwise.transformers.head_scores import HeadScore, HeadScores
 from headwise.transformers.importance import head_importance, HeadImportance
-from headwise.transformers.intervention import Heads, HeadSelection, intervene, Intervention
+from headwise.transformers.head_selection import HeadSelection, Intervention
+from headwise.transformers.intervention import Heads, intervene
 from headwise.transformers.known_layouts import HeadLayout, register_layout
 from headwise.transformers.logit_attribution import logit_attribution, LogitAttribution
 from headwise.transformers.observation import HeadStatistics, Observation, observe

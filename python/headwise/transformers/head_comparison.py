@@ -134,8 +134,7 @@ class HeadComparison:
         pairs = self.pairs()
         rows = [[_text(pair.a), _text(self.match[pair.a]),
                  *(f"{each:.4f}" for each in pair.similarity),
-                 *(f"{each.mean:+.4f}{'*' * each.excludes_0}" if each.mean == each.mean else "-"
-                   for each in pair.differences.values())] for pair in pairs[:SHOWN]]
+                 *map(_difference, pair.differences.values())] for pair in pairs[:SHOWN]]
         rest = [f"and {len(pairs) - SHOWN} more heads"] if len(pairs) > SHOWN else []
         rest.append("* the 95% confidence interval excludes 0")
         for name, only in (("a", self.only_in_a), ("b", self.only_in_b)):
@@ -153,6 +152,10 @@ def _best_pairs(gains: torch.Tensor) -> list[int | None]:
     column_of = dict(zip(*(each.tolist() for each in linear_sum_assignment(
         gains.numpy(), maximize=True))))
     return [column_of.get(row) for row in range(len(gains))]
+
+
+def _difference(of: Interval) -> str:
+    return f"{of.mean:+.4f}{'*' * of.excludes_0}" if of.mean == of.mean else "-"
 
 
 def _text(head: Head | None) -> str:

@@ -27,7 +27,7 @@ from headwise.transformers.observed_page import (
     page_of_pairs,
 )
 from headwise.transformers.page_tokens import Labels, PageTokens
-from headwise.transformers.pruned_record import pruned_heads
+from headwise.transformers.pruned_record import gone_heads
 from headwise.transformers.registration import attention_by_headwise
 from headwise.transformers.watched import observed, passes_counted
 
@@ -313,8 +313,7 @@ def observe(model: nn.Module, maps: bool = False, tokens: Labels | None = None,
     observed already.
     """
     model = model_of_transformers(model)
-    gone = pruned_heads(model.config)
-    observers = {use: ObservedLayer(use, model, gone.get(use.pruned_as, []), maps)
+    observers = {use: ObservedLayer(use, model, gone_heads(model.config, use), maps)
                  for use in layer_uses(model)}
     ids = InputIds()
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__

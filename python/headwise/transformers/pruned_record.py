@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from transformers import PretrainedConfig, PreTrainedModel
 
-from headwise.transformers.attention_layers import attention_layers, layer_uses
+from headwise.transformers.attention_layers import LayerUse, attention_layers, layer_uses
 
 _KEY = "headwise_pruned_heads"
 
@@ -18,6 +18,11 @@ def pruned_heads(config: PretrainedConfig) -> dict[int, list[int]]:
     """The heads that were removed, by the number of the layer."""
     record = getattr(config, _KEY, None) or {"heads": {}}
     return {int(layer): list(heads) for layer, heads in record["heads"].items()}
+
+
+def gone_heads(config: PretrainedConfig, use: LayerUse) -> list[int]:
+    """The heads that a layer lost."""
+    return pruned_heads(config).get(use.pruned_as, [])
 
 
 def head_numbers(config: PretrainedConfig, layer: int, count: int) -> list[int]:
