@@ -110,7 +110,8 @@ class Watched:
         return len(self._levels) == 1 and not any(
             layer.observer or layer.edits for layer in self._levels[0].values())
 
-    @torch.compiler.disable
+    @torch.compiler.disable(reason="observe() and intervene() see what heads do between "
+                            "compiled parts: compile without fullgraph=True")
     def attend(self, call: AttentionCall, place: Place
                ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The output (B, Hq, Lq, Dv), and the weights if the call asks for them."""

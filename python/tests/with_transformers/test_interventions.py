@@ -392,6 +392,16 @@ def test_a_compiled_model(made):
             close(compiled(**inputs).logits, whole)
 
 
+def test_one_graph_is_an_error_that_says_how():
+    model = small_model("llama")
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    with torch.no_grad(), headwise.intervene(model) as heads:
+        heads[1, 2].scale(0)
+        with pytest.raises(Exception, match="compile without fullgraph=True"):
+            compiled(**inputs_of("llama"))
+
+
 def test_a_compiled_model_that_reads_a_cache_has_no_positions():
     model = small_model("llama")
     torch._dynamo.reset()
