@@ -46,10 +46,12 @@ def shown(notebook, kind):
 
 
 def kinds(notebook):
-    """What each cell of code shows. A page is stored as a picture (tools/notebooks.py)."""
-    return [sorted(kind for output in cell.outputs if output.get("name") != "stderr"
-                   for kind in output.get("data", {"text": ""})
-                   if output.output_type != "display_data")
+    """What each cell of code shows. A page is stored as a picture (tools/notebooks.py), and
+    text may come in parts.
+    """
+    return [sorted({kind for output in cell.outputs if output.get("name") != "stderr"
+                    for kind in output.get("data", {"text": ""})
+                    if output.output_type != "display_data"})
             for cell in notebook.cells if cell.cell_type == "code"]
 
 

@@ -35,7 +35,11 @@ texts: list[str]
 session: Any
 """,
     "pytorch": "from typing import Any\nlayer: Any\ntorch_layer: Any\nmodel: Any\n",
-    "transformers": "from typing import Any\nbatches: list[dict[str, Any]]\n",
+    "transformers": """
+from typing import Any
+batches: list[dict[str, Any]]
+tokens: list[str]
+""",
     "viewer": MODEL + """
 import pathlib as pathlib
 import numpy
