@@ -168,8 +168,10 @@ def test_layers_of_albert_are_kept_apart():
         heads[1, 1].scale(0.3)
         for _ in range(2):
             close(model(**inputs).logits, plain.forward(**inputs).logits)
-        with pytest.raises(RuntimeError):
-            model(input_ids=torch.zeros(1, 500, dtype=torch.int64))
+        failing = heads[0, 0].apply(lambda z: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model(**inputs)
+        failing.remove()
         close(model(**inputs).logits, plain.forward(**inputs).logits)
         heads.clear()
         with headwise.observe(model, maps=True) as seen:
@@ -552,6 +554,14 @@ def test_other_models_keep_their_interventions(llama):
         headwise.ablate(other, [inputs_of("gpt2")], lambda output, _: seen.append(
             model(**inputs).logits) or [1., 1.], heads=[(0, 0)])
     assert all(torch.equal(each, expected) for each in seen)
+
+
+def test_passes_of_headwise_see_no_intervention(llama):
+    model, inputs = llama
+    whole = head_means(model, inputs).of(1)
+    with headwise.intervene(model) as heads:
+        heads[0].scale(0)
+        assert torch.equal(head_means(model, inputs).of(1), whole)
 
 
 def test_float64_and_vmap(llama):
