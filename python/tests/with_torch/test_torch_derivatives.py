@@ -6,11 +6,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import eager_attention  # noqa: E402
-from headwise.torch import (MultiheadAttention, Operands, Positions,  # noqa: E402
+import eager_attention
+from headwise.torch import (MultiheadAttention, Operands, Positions,
                             attention, scaled_dot_product_attention)
-from torch.autograd import forward_ad  # noqa: E402
-from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap  # noqa: E402
+from torch.autograd import forward_ad
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
 
 
 def tensors(*shapes, seed=0, dtype=torch.float32):
@@ -358,7 +358,7 @@ def test_transforms_inside_a_compiled_function(name):
 # torch.jit.trace
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # shapes are checked
 def test_trace_records_the_formula():
     query, key, value = small()
     traced = torch.jit.trace(lambda *x: scaled_dot_product_attention(

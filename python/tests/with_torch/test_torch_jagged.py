@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headwise.torch import scaled_dot_product_attention  # noqa: E402
+from headwise.torch import scaled_dot_product_attention
 
 torch_attention = torch.nn.functional.scaled_dot_product_attention
 LENGTHS = ((3, 1, 5), (4, 2, 6))  # of queries, of keys

@@ -1,5 +1,6 @@
 """Interventions next to hooks in plain torch on the eager model."""
 
+import numpy
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -521,7 +522,6 @@ def test_heads_of_several_layers(llama):
     expected = logits_with(*llama, one_by_one)
     for places in (pairs, tuple(pairs)):
         assert torch.equal(logits_with(*llama, lambda heads: heads[places].scale(0)), expected)
-    numpy = pytest.importorskip("numpy")
     assert torch.equal(
         logits_with(*llama, lambda heads: heads[numpy.int64(1), numpy.array([2])].scale(0)),
         logits_with(*llama, lambda heads: heads[1, 2].scale(0)))

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 tf = pytest.importorskip("transformers")
 
 import headwise
+import tokenizers
 from headwise.transformers import notebook_page, register, token_labels
 from small_models import inputs_of, small_model
 from test_view import data_of, documents_of, entropies
@@ -144,7 +145,6 @@ def test_sinks_are_a_key_of_the_overlap(tmp_path):
 
 
 def byte_level_tokenizer():
-    tokenizers = pytest.importorskip("tokenizers")
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
     bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = tokenizers.decoders.ByteLevel()
@@ -163,7 +163,6 @@ def test_tokens_of_byte_level_bpe_are_text():
 
 
 def test_marks_of_wordpiece_stay():
-    tokenizers = pytest.importorskip("tokenizers")
     pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(
         {"[UNK]": 0, "\u0120": 1, "##s": 2}, unk_token="[UNK]"))
     assert token_labels(tf.PreTrainedTokenizerFast(tokenizer_object=pieces), [1, 2]) == [
