@@ -1,11 +1,13 @@
 # The components: libraries next to the core, each of which can be built without those
 # it does not link (HEADWISE_COMPONENTS).
 #
-#   files    .npy, .npz, .safetensors, parameters, dialects
-#   ranks    one call computed by several processes
-#   view     traces, pictures and the page of all heads          (files)
-#   models   encoders, causal models, training, pruning, heads   (view, ranks)
-#   onnx     models of ONNX; a stub with files alone             (files)
+#   files      .npy, .npz, .safetensors, parameters, dialects
+#   tokenizer  texts to the ids of their tokens, and back          (files)
+#   ranks      one call computed by several processes
+#   view       traces, pictures and the page of all heads          (files)
+#   models     encoders, causal models, training, pruning, heads   (tokenizer, view,
+#                                                                   ranks)
+#   onnx       models of ONNX; a stub with files alone             (files)
 #
 # headwise::io is all of them but onnx.
 
@@ -14,12 +16,12 @@
 function(headwise_with_needed variable)
   set(wanted ${ARGN})
   if("models" IN_LIST wanted)
-    list(APPEND wanted view ranks)
+    list(APPEND wanted tokenizer view ranks)
   endif()
-  if("view" IN_LIST wanted OR "onnx" IN_LIST wanted)
+  if("tokenizer" IN_LIST wanted OR "view" IN_LIST wanted OR "onnx" IN_LIST wanted)
     list(APPEND wanted files)
   endif()
-  set(all files ranks view models onnx)
+  set(all files tokenizer ranks view models onnx)
   foreach(name IN LISTS ARGN)
     if(NOT name IN_LIST all)
       list(JOIN all ", " expected)
@@ -114,6 +116,9 @@ macro(headwise_add_components)
   if("files" IN_LIST headwise_components)
     add_subdirectory(src/files)
     add_subdirectory(src/onnx)
+  endif()
+  if("tokenizer" IN_LIST headwise_components)
+    add_subdirectory(src/tokenizer)
   endif()
   if("ranks" IN_LIST headwise_components)
     add_subdirectory(src/ranks)

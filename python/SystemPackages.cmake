@@ -42,7 +42,7 @@ function(headwise_require_system_packages)
     list(APPEND missing pkgconf)
   endif()
   foreach(pair libzip:libzip-dev zlib:zlib1g-dev libutf8proc:libutf8proc-dev
-               nettle:nettle-dev libpng:libpng-dev librsvg-2.0:librsvg2-dev)
+               oniguruma:libonig-dev                nettle:nettle-dev libpng:libpng-dev librsvg-2.0:librsvg2-dev)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 module)
     list(GET pair 1 debian)

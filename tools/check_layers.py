@@ -17,7 +17,7 @@ import re
 import sys
 
 # The libraries, each a folder of rooms.
-COMPONENTS = ("core", "files", "ranks", "mpi", "view", "models", "onnx")
+COMPONENTS = ("core", "files", "tokenizer", "ranks", "mpi", "view", "models", "onnx")
 
 # The rooms on the data's way and their ranks.
 RANKS = {
@@ -34,11 +34,14 @@ RANKS = {
     "distribute": 6,
     "inspect": 6,
     "interop": 6,
-    "models": 7,
+    "unicode": 7,
     "onnx": 7,
-    "train": 8,
-    "prune": 9,
-    "heads": 10,
+    "patterns": 8,
+    "tokenizer": 9,
+    "models": 10,
+    "train": 11,
+    "prune": 12,
+    "heads": 13,
 }
 
 # Rooms that are divided, and the ranks of their own folders; files beside those
@@ -57,9 +60,9 @@ INNER_RANKS = {
 # The rooms of the command, apps/cli/ROOM. Every other room serves one command,
 # or two of one kind, and shares a rank with its neighbours. Files in apps/cli
 # itself know all commands and have the highest rank.
-COMMAND_RANKS = {"shell": 11, "operation": 12}
-ONE_COMMAND_RANK = 13
-ALL_COMMANDS_RANK = 14
+COMMAND_RANKS = {"shell": 14, "operation": 15}
+ONE_COMMAND_RANK = 16
+ALL_COMMANDS_RANK = 17
 
 # Headers outside a room. headwise.h and io.h include all others; they are for
 # users only.

@@ -14,7 +14,7 @@ function(use_alone component)
   run(${ADDED_DIR}/consumer/${program})
 endfunction()
 
-foreach(component files ranks view models onnx)
+foreach(component files tokenizer ranks view models onnx)
   if(ONNX OR NOT component STREQUAL "onnx")
     use_alone(${component} -D HEADWISE_COMPONENTS=${component})
   endif()

@@ -15,7 +15,7 @@ if(NOT BUILD_DIR)
   build_added(-D WAY=add_subdirectory -D HEADWISE_SOURCE_DIR=${SOURCE_DIR}
     -D HEADWISE_IO=${with_io} -D HEADWISE_MPI=${with_mpi} -D HEADWISE_ONNX=${with_onnx}
     -D HEADWISE_INSTALL=ON -D CONSUMER_INSTALLS=ON)
-  foreach(name files ranks view models mpi onnx)
+  foreach(name files tokenizer ranks view models mpi onnx)
     if(ARCHIVE_${name})
       file(COPY_FILE ${ARCHIVE_${name}} ${ADDED_DIR}/headwise/libheadwise_${name}.a)
     endif()

@@ -1,0 +1,48 @@
+// Regular expressions as the reference runs them: the syntax of Oniguruma
+// (Ruby), with the character classes of Unicode 16, which are those of its
+// engine and not of this machine's library. Expressions of well-known models
+// are run by state machines (known_patterns.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+// The bytes [begin, end) of a text.
+struct Match {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  bool operator==(const Match&) const = default;
+};
+
+class Pattern {
+ public:
+  // Errors: invalid_argument, with the expression, for one that is wrong or
+  // that needs what is not supported.
+  static Result<Pattern> compile(std::string_view expression);
+  // This text, literally.
+  static Pattern literal(std::string_view text);
+
+  Pattern(Pattern&& other) noexcept;
+  Pattern& operator=(Pattern&& other) noexcept;
+  ~Pattern();
+
+  // All matches from left to right, empty ones included, in place of what
+  // `matches` has. `text` is valid UTF-8. May be called by several threads at
+  // once. Errors: unsupported, with the expression, where the search takes more
+  // steps or memory than its limits.
+  Status find(std::string_view text, std::vector<Match>& matches) const;
+
+ private:
+  struct State;
+  explicit Pattern(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,0 +1,90 @@
+#include "tokenizer/aligned_text.h"
+
+#include <algorithm>
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+void AlignedText::view(std::string_view part, std::uint32_t begin) {
+  is_view_ = true;
+  viewed_ = part;
+  begin_ = begin;
+}
+
+Span AlignedText::from(std::size_t begin, std::size_t end) const {
+  if (!is_view_) {
+    return {from_[begin].begin, from_[end - 1].end};
+  }
+  while (begin > 0 && continues_character(viewed_[begin])) {
+    --begin;
+  }
+  while (end < viewed_.size() && continues_character(viewed_[end])) {
+    ++end;
+  }
+  return {begin_ + static_cast<std::uint32_t>(begin),
+          begin_ + static_cast<std::uint32_t>(end)};
+}
+
+void AlignedText::start(const AlignedText& source) {
+  is_view_ = false;
+  begin_ = source.begin_;
+  own_.clear();
+  from_.clear();
+}
+
+void AlignedText::append(std::string_view bytes, Span from) {
+  own_ += bytes;
+  from_.resize(own_.size(), from);
+}
+
+void AlignedText::append(char32_t code, Span from) {
+  append_character(own_, code);
+  from_.resize(own_.size(), from);
+}
+
+void AlignedText::append(const AlignedText& source, std::size_t begin,
+                         std::size_t end) {
+  own_ += source.text().substr(begin, end - begin);
+  if (!source.is_view_) {
+    from_.insert(from_.end(),
+                 source.from_.begin() + static_cast<std::ptrdiff_t>(begin),
+                 source.from_.begin() + static_cast<std::ptrdiff_t>(end));
+    return;
+  }
+  from_.reserve(own_.size());
+  while (begin < end) {
+    const std::uint32_t bytes =
+        first_character(source.viewed_.substr(begin)).bytes;
+    const std::uint32_t at = source.begin_ + static_cast<std::uint32_t>(begin);
+    from_.resize(from_.size() + bytes, {at, at + bytes});
+    begin += bytes;
+  }
+}
+
+void Transform::drop(std::size_t count) {
+  for (; count > 0 && at_ < end_; --count) {
+    at_ += first_character(source_.text().substr(at_)).bytes;
+  }
+}
+
+void Transform::put(char32_t code, int change) {
+  if (change > 0) {
+    if (at_ > first_) {
+      result_.append(code, source_.from(at_ - 1, at_));
+      return;
+    }
+    const std::uint32_t begin =
+        first_ == 0 ? source_.begin() : source_.from(first_, first_ + 1).begin;
+    result_.append(code, {begin, begin});
+    return;
+  }
+  // A text that was cut short by a change before has nothing left to replace.
+  if (at_ >= end_) {
+    return;
+  }
+  const std::size_t begin = at_;
+  at_ += first_character(source_.text().substr(at_)).bytes;
+  result_.append(code, source_.from(begin, begin + 1));
+  drop(static_cast<std::size_t>(-change));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer

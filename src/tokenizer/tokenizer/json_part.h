@@ -1,0 +1,81 @@
+// One object of a tokenizer.json, with its path for errors:
+//   model/tokenizer.json: pre_tokenizer.behavior is Never, expected Removed,
+//   ...
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
+#include "headwise/json/json.h"
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+class JsonPart {
+ public:
+  // `json` must outlive the part; null, or nullptr, is a part that is not
+  // there.
+  JsonPart(const Json* json, FileSubject subject, std::string path)
+      : json_(json != nullptr && !json->is_null() ? json : nullptr),
+        subject_(std::move(subject)),
+        path_(std::move(path)) {}
+
+  bool exists() const { return json_ != nullptr; }
+  const Json& json() const { return *json_; }  // only if it exists
+  const std::string& path() const { return path_; }
+  const FileSubject& subject() const { return subject_; }
+
+  // The value of a key; does not exist where the key is missing or null, or
+  // this part is not an object.
+  JsonPart at(std::string_view key) const;
+  // The elements of a list under a key, which must be there. Errors: bad_data.
+  Result<std::vector<JsonPart>> list(std::string_view key) const;
+
+  // Leaves `into` as it is where the key is missing or null. Errors: bad_data
+  // for a value of another kind.
+  Status get(std::string_view key, bool& into) const;
+  Status get(std::string_view key, std::string& into) const;
+  Status get(std::string_view key, double& into) const;
+  Status get(std::string_view key, std::size_t& into) const;
+  Status get(std::string_view key, std::optional<std::string>& into) const;
+  // One character.
+  Status get(std::string_view key, char32_t& into) const;
+  // One of `names`: its number.
+  Status get(std::string_view key, std::span<const std::string_view> names,
+             std::size_t& into) const;
+  // The same of a key that must be there.
+  template <class... Into>
+  Status require(std::string_view key, Into&&... into) const {
+    if (!at(key).exists()) {
+      return missing(key);
+    }
+    return get(key, std::forward<Into>(into)...);
+  }
+  // The value of "type", which must be there.
+  Result<std::string> type() const;
+
+  // `PATH.KEY is VALUE, expected ...`, of a key that is there.
+  Error unexpected(std::string_view key, Message expected,
+                   ErrorCode code = ErrorCode::bad_data) const;
+  // `PATH GIVEN, expected ...`
+  Error fault(Message given, Message expected = {},
+              ErrorCode code = ErrorCode::bad_data) const;
+  // `PATH has no KEY`
+  Error missing(std::string_view key) const;
+
+ private:
+  template <class T>
+  Status get_as(std::string_view key, Message expected, T& into) const;
+
+  const Json* json_;
+  FileSubject subject_;
+  std::string path_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer
