@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "headwise/attention/call_tensors.h"
+#include "headwise/attention/spec.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
