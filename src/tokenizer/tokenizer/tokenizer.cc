@@ -72,6 +72,43 @@ Status check_text(std::string_view operation, const std::string& argument,
                                      message("less than {}", kMost)));
 }
 
+constexpr std::string_view kEncodeBatch = "encode_batch";
+
+// `encode(n, memory)` of each text or pair n, on all threads.
+template <class Encode>
+Result<std::vector<Encoding>> encode_all(std::size_t size,
+                                         const EncodeOptions& options,
+                                         MemoryPool& pool,
+                                         const Encode& encode) {
+  constexpr std::size_t kAtATime = 16;
+  const Executor& executor =
+      options.executor ? *options.executor : Executor::default_executor();
+  return catching_out_of_memory([&]() -> Result<std::vector<Encoding>> {
+    std::vector<Encoding> encodings(size);
+    std::vector<Status> done(size, ok());
+    SharedProgress count(options.progress, size);
+    executor.parallel_for(
+        size, kAtATime, [&](std::size_t begin, std::size_t end) {
+          LentMemory memory(pool);
+          for (std::size_t n = begin; n < end; ++n) {
+            auto encoding = encode(n, *memory);
+            if (encoding) {
+              encodings[n] = *std::move(encoding);
+            } else {
+              done[n] = encoding.error();
+            }
+          }
+          count.add(end - begin);
+        });
+    const auto failed =
+        std::ranges::find_if(done, [](const Status& s) { return !s; });
+    if (failed != done.end()) {
+      return failed->error();
+    }
+    return encodings;
+  });
+}
+
 }  // namespace
 
 struct Tokenizer::State {
@@ -185,37 +222,30 @@ Result<Encoding> Tokenizer::encode_pair(std::string_view first,
 Result<std::vector<Encoding>> Tokenizer::encode_batch(
     std::span<const std::string_view> texts,
     const EncodeOptions& options) const {
-  constexpr std::string_view kBatch = "encode_batch";
-  constexpr std::size_t kAtATime = 16;
-  const Executor& executor =
-      options.executor ? *options.executor : Executor::default_executor();
-  return catching_out_of_memory([&]() -> Result<std::vector<Encoding>> {
-    std::vector<Encoding> encodings(texts.size());
-    std::vector<Status> done(texts.size(), ok());
-    SharedProgress count(options.progress, texts.size());
-    const auto encode = [&](std::size_t n, EncodeMemory& memory) -> Status {
-      HEADWISE_ASSIGN(auto text,
-                      state_->encode(kBatch, "texts[" + std::to_string(n) + "]",
-                                     texts[n], memory));
-      HEADWISE_ASSIGN(encodings[n],
-                      state_->finish(kBatch, std::move(text), {}, options));
-      return ok();
-    };
-    executor.parallel_for(texts.size(), kAtATime,
-                          [&](std::size_t begin, std::size_t end) {
-                            LentMemory memory(state_->memory);
-                            for (std::size_t n = begin; n < end; ++n) {
-                              done[n] = encode(n, *memory);
-                            }
-                            count.add(end - begin);
-                          });
-    const auto failed = std::ranges::find_if(
-        done, [](const Status& status) { return !status; });
-    if (failed != done.end()) {
-      return failed->error();
-    }
-    return encodings;
-  });
+  const auto encode = [&](std::size_t n,
+                          EncodeMemory& memory) -> Result<Encoding> {
+    HEADWISE_ASSIGN(auto text,
+                    state_->encode(kEncodeBatch,
+                                   "texts[" + std::to_string(n) + "]", texts[n],
+                                   memory));
+    return state_->finish(kEncodeBatch, std::move(text), {}, options);
+  };
+  return encode_all(texts.size(), options, state_->memory, encode);
+}
+
+Result<std::vector<Encoding>> Tokenizer::encode_batch(
+    std::span<const TextPair> pairs, const EncodeOptions& options) const {
+  const auto encode = [&](std::size_t n,
+                          EncodeMemory& memory) -> Result<Encoding> {
+    const std::string name = "pairs[" + std::to_string(n) + "]";
+    HEADWISE_ASSIGN(auto first, state_->encode(kEncodeBatch, name + ".first",
+                                               pairs[n].first, memory));
+    HEADWISE_ASSIGN(auto second, state_->encode(kEncodeBatch, name + ".second",
+                                                pairs[n].second, memory));
+    return state_->finish(kEncodeBatch, std::move(first), std::move(second),
+                          options);
+  };
+  return encode_all(pairs.size(), options, state_->memory, encode);
 }
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
