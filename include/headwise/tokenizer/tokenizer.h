@@ -45,6 +45,10 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+namespace tokenizer {
+class Decoder;
+}
+
 class Tokenizer {
  public:
   // `path`: a file, or a folder with one of the files above; tokenizer.json
@@ -77,6 +81,10 @@ class Tokenizer {
   bool is_special(TokenId id) const;
 
  private:
+  friend class DecodeStream;
+  // nullptr: spaces join the tokens.
+  HEADWISE_HIDDEN const tokenizer::Decoder* decoder() const;
+
   struct HEADWISE_HIDDEN State;
   explicit Tokenizer(Hidden<State> state) : state_(std::move(state)) {}
   Hidden<State> state_;
