@@ -46,6 +46,10 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+namespace tokenizer {
+class Decoder;
+}
+
 // How BERT's normalizer treats texts, with the names of tokenizer_config.json.
 // Unset: as the tokenizer's file has it.
 struct BertNormalization {
@@ -96,6 +100,10 @@ class Tokenizer {
   bool is_special(TokenId id) const;
 
  private:
+  friend class DecodeStream;
+  // nullptr: spaces join the tokens.
+  HEADWISE_HIDDEN const tokenizer::Decoder* decoder() const;
+
   struct HEADWISE_HIDDEN State;
   explicit Tokenizer(Hidden<State> state) : state_(std::move(state)) {}
   Hidden<State> state_;
