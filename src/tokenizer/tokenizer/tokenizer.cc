@@ -15,6 +15,7 @@
 #include "tokenizer/text_encoder.h"
 #include "tokenizer/tokenizer_file.h"
 #include "tokenizer/tokenizer_files.h"
+#include "tokenizer/truncation.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -202,6 +203,8 @@ Result<Hidden<Tokenizer::State>> Tokenizer::State::make(
   if (version != "1.0") {
     return root.unexpected("version", "1.0", ErrorCode::unsupported);
   }
+  HEADWISE_TRY(tokenizer::check_saved_truncation(root.at("truncation")));
+  HEADWISE_TRY(tokenizer::check_saved_padding(root.at("padding")));
   HEADWISE_ASSIGN(auto post_processor,
                   tokenizer::read_post_processor(root.at("post_processor")));
   HEADWISE_ASSIGN(auto decoder, tokenizer::read_decoder(root.at("decoder")));
@@ -324,6 +327,10 @@ std::optional<TokenId> Tokenizer::find(std::string_view token) const {
 
 std::optional<std::string_view> Tokenizer::token(TokenId id) const {
   return state_->token(id);
+}
+
+const tokenizer::Decoder* Tokenizer::decoder() const {
+  return state_->decoder.get();
 }
 
 bool Tokenizer::is_special(TokenId id) const {

@@ -1,4 +1,4 @@
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 
 #include <string>
 #include <vector>
