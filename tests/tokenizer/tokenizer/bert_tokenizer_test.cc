@@ -144,7 +144,7 @@ TEST(BertTokenizerTest, APairThatCannotBeReadIsRefused) {
   EXPECT_THAT(tokenizer.encode_pair("a", "a", at_most(2)),
               HasError({.code = ErrorCode::invalid_argument,
                         .operation = "encode_pair",
-                        .argument = "max_tokens"}));
+                        .argument = "truncation.max_tokens"}));
   EXPECT_THAT(tokenizer.encode_pair("a", "\xff"),
               HasError({.code = ErrorCode::bad_data,
                         .operation = "encode_pair",
@@ -259,7 +259,7 @@ TEST(BertTokenizerTest, ThereIsAlwaysRoomForTheSpecialTokens) {
     EXPECT_THAT(tokenizer.encode("a", at_most(max_tokens)),
                 HasError({.code = ErrorCode::invalid_argument,
                           .operation = "encode",
-                          .argument = "max_tokens",
+                          .argument = "truncation.max_tokens",
                           .given = {std::to_string(max_tokens)},
                           .expected = {"2"}}));
   }
