@@ -68,9 +68,14 @@ Status BpeModel::encode(std::string_view word, ModelMemory& memory,
 // A byte-level word in the alphabet of the vocabulary.
 std::string_view BpeModel::spelled(std::string_view word,
                                    std::string& text) const {
+  const auto& spellings = byte_spellings();
   text.clear();
   for (const char byte : word) {
-    text += byte_spellings()[static_cast<unsigned char>(byte)];
+    const std::string& spelling = spellings[static_cast<unsigned char>(byte)];
+    text += spelling[0];
+    if (spelling.size() > 1) {
+      text += spelling[1];
+    }
   }
   return text;
 }

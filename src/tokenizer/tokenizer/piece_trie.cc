@@ -40,18 +40,14 @@ PieceTrie::PieceTrie(std::vector<Piece> pieces) {
 
 std::uint32_t PieceTrie::child(std::uint32_t node, char byte) const {
   const auto wanted = static_cast<unsigned char>(byte);
-  std::uint32_t begin = nodes_[node].children;
-  std::uint32_t end = nodes_[node + 1].children;
-  while (begin < end) {
-    const std::uint32_t middle = begin + (end - begin) / 2;
-    if (bytes_[middle] < wanted) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
+  std::uint32_t at = nodes_[node].children;
+  std::uint32_t count = nodes_[node + 1].children - at;
+  while (count > 1) {  // without a branch on the bytes, which no one foresees
+    const std::uint32_t half = count / 2;
+    at += bytes_[at + half - 1] < wanted ? half : 0;
+    count -= half;
   }
-  return begin < nodes_[node + 1].children && bytes_[begin] == wanted ? begin
-                                                                      : kNone;
+  return count == 1 && bytes_[at] == wanted ? at : kNone;
 }
 
 std::uint32_t PieceTrie::descendant(std::uint32_t node,
