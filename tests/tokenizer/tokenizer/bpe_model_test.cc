@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "model_words.h"
+#include "tokenizer/model_words.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -53,8 +53,16 @@ TEST(BpeModelTest, LongWordsHaveTheSameMerges) {
   EXPECT_EQ(tokens_of(*model, word), tokens);
 }
 
-// Two texts have id 1, so the pair of "a" and "b" is replaced by one that makes
-// the same token: the reference goes on with the old rank.
+// The pair of "a" and "b" is replaced by one that makes a token of the same id:
+// the reference goes on with the old rank.
+TEST(BpeModelTest, TokensOfOneIdKeepTheRankOfAPair) {
+  TokenizerSpec spec =
+      bpe_spec(bpe(), {"a", "b", "c", "d", "bc", "ab", "bcd", "abc"},
+               {{"b", "c"}, {"a", "b"}, {"bc", "d"}, {"a", "bc"}});
+  spec.vocabulary[7].second = 5;
+  EXPECT_EQ(tokens_of(*model_of(std::move(spec)), "abcd"), "abc[0,3) d[3,4)");
+}
+
 TEST(BpeModelTest, PrefixesAndSuffixes) {
   const Json affixes = {{"continuing_subword_prefix", "##"},
                         {"end_of_word_suffix", "/w"}};

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "model_words.h"
+#include "tokenizer/model_words.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
