@@ -64,7 +64,7 @@ class NormalFormNormalizer : public Normalizer {
     Character next;
     for (; at < text.size(); at += next.bytes, before = next) {
       next = first_character(text.substr(at));
-      if (!is_kept(form_, next.code)) {
+      if (next.code >= 0x80 && !is_kept(form_, next.code)) {
         break;
       }
     }
@@ -78,7 +78,7 @@ class NormalFormNormalizer : public Normalizer {
     stretch.begin = at - before.bytes;
     for (; at < text.size(); at += next.bytes) {
       next = first_character(text.substr(at));
-      if (is_kept(form_, next.code)) {
+      if (next.code < 0x80 || is_kept(form_, next.code)) {
         break;
       }
       stretch.codes += next.code;
@@ -139,6 +139,11 @@ std::optional<char32_t> nmt_character(char32_t code) {
   return is_space ? U' ' : code;
 }
 
+// Most of most texts, for which lower_case() need not be asked.
+bool is_kept_ascii(char32_t code) {
+  return code < 0x80 && (code < U'A' || code > U'Z');
+}
+
 class Lowercase : public Normalizer {
  public:
   Result<bool> apply(const AlignedText& text,
@@ -148,6 +153,10 @@ class Lowercase : public Normalizer {
     for (std::size_t at = 0; at < bytes.size();) {
       const Character character = first_character(bytes.substr(at));
       const std::size_t end = at + character.bytes;
+      if (is_kept_ascii(character.code)) {
+        at = end;
+        continue;
+      }
       const LowerCase lower = lower_case(character.code);
       if (lower.first != character.code) {
         edit.replace(at, end, lower.first);
