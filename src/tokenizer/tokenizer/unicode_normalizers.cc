@@ -144,7 +144,7 @@ bool is_kept_ascii(char32_t code) {
   return code < 0x80 && (code < U'A' || code > U'Z');
 }
 
-class Lowercase : public Normalizer {
+class LowercaseNormalizer : public Normalizer {
  public:
   Result<bool> apply(const AlignedText& text,
                      AlignedText& result) const override {
@@ -177,20 +177,28 @@ MadeNormalizer normal_form(bool composed, bool compatible) {
 
 }  // namespace
 
-MadeNormalizer read_nfc(const JsonPart&) { return normal_form(true, false); }
-MadeNormalizer read_nfd(const JsonPart&) { return normal_form(false, false); }
-MadeNormalizer read_nfkc(const JsonPart&) { return normal_form(true, true); }
-MadeNormalizer read_nfkd(const JsonPart&) { return normal_form(false, true); }
+MadeNormalizer read_nfc_normalizer(const JsonPart&) {
+  return normal_form(true, false);
+}
+MadeNormalizer read_nfd_normalizer(const JsonPart&) {
+  return normal_form(false, false);
+}
+MadeNormalizer read_nfkc_normalizer(const JsonPart&) {
+  return normal_form(true, true);
+}
+MadeNormalizer read_nfkd_normalizer(const JsonPart&) {
+  return normal_form(false, true);
+}
 
-MadeNormalizer read_nmt(const JsonPart&) {
+MadeNormalizer read_nmt_normalizer(const JsonPart&) {
   return make_normalizer<CharacterNormalizer<nmt_character>>();
 }
 
-MadeNormalizer read_lowercase(const JsonPart&) {
-  return make_normalizer<Lowercase>();
+MadeNormalizer read_lowercase_normalizer(const JsonPart&) {
+  return make_normalizer<LowercaseNormalizer>();
 }
 
-MadeNormalizer read_strip_accents(const JsonPart&) {
+MadeNormalizer read_strip_accents_normalizer(const JsonPart&) {
   return make_normalizer<CharacterNormalizer<without_accent>>();
 }
 

@@ -85,14 +85,8 @@ TEST(NormalizerTest, KeysThatMustBeThereAreNamed) {
 TEST(NormalizerTest, ValuesOfOtherKindsAreRefused) {
   EXPECT_EQ(error_of(R"({"type": "Prepend", "prepend": 1})"),
             "read: t.json: normalizer.prepend is 1, expected a text");
-  for (const std::string_view pattern :
-       {R"("a")", R"({})", R"({"string": "a"})",
-        R"({"String": "a", "Regex": "a"})", R"({"String": null})"}) {
-    EXPECT_TRUE(error_of(R"({"type": "Replace", "content": "", "pattern": )" +
-                         std::string(pattern) + "}")
-                    .ends_with("expected a String or a Regex"))
-        << pattern;
-  }
+  EXPECT_EQ(error_of(R"({"type": "Replace", "pattern": "a", "content": ""})"),
+            "read: t.json: normalizer.pattern has no Regex");
 }
 
 TEST(NormalizerTest, SequencesNestAsDeepAsAFileCan) {
