@@ -169,7 +169,8 @@ class BertNormalizer : public Normalizer {
     writer.flush();
     const std::string_view becomes = result.text();
     if (becomes.empty()) {
-      return kDropped;
+      // A mark of class 0 keeps those before and behind it apart.
+      return steps_.clean && is_dropped(code) ? kDropped : kNotQuick;
     }
     const Character first = first_character(becomes);
     return first.bytes == becomes.size() ? first.code : kNotQuick;

@@ -33,6 +33,8 @@ TEST(BertNormalizerTest, TextsHaveTheCharactersAndPositionsOfTheReference) {
        "a b ",
        {{1, 2}, {2, 3}, {9, 10}, {10, 13}}},
       {kUncased, "\u0130", "i", {{0, 2}}},
+      {kUncased, "\u033D\u034F\u302E", "\u302E", {{4, 7}}},
+      {kUncased, "\u033D\u00AD\u302E", "\u302E", {{0, 2}}},
       {kUncased, "a\u0301\u302E\u0323", "a\u302E", {{0, 1}, {3, 6}}},
       {kUncased, "\u0344\u302E", "\u302E", {{0, 2}}},
       {kUncased, "o\u0308\U0001D165", "o\U0001D165", {{0, 1}, {1, 3}}},
