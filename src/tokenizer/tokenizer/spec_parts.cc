@@ -103,7 +103,7 @@ Json byte_level_split(std::span<const std::string_view> patterns) {
   return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
-Json byte_level_decoder() {
+Json byte_level_decoding() {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", true},
           {"trim_offsets", true},
