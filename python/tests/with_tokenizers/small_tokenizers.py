@@ -220,7 +220,8 @@ def of_word_pieces():
     """WordPiece."""
     around = template("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1",
                       {"[CLS]": [2], "[SEP]": [3]})
-    base = trained("WordPiece", 1100, BERT_TOKENS, normalizer=bert(),
+    base = trained("WordPiece", 1500, BERT_TOKENS, normalizer=bert(),
+                   trainer={"limit_alphabet": 300},
                    pre_tokenizer=part("BertPreTokenizer"), post_processor=around,
                    decoder=part("WordPiece", prefix="##", cleanup=True))
     made = {
@@ -231,7 +232,7 @@ def of_word_pieces():
         "bert_other_prefix": changed(trained(
             "WordPiece", 700, BERT_TOKENS, normalizer=bert(lower=False),
             pre_tokenizer=part("Whitespace"),
-            trainer={"continuing_subword_prefix": "@@"}),
+            trainer={"continuing_subword_prefix": "@@", "limit_alphabet": 150}),
             {"continuing_subword_prefix": "@@"},
             decoder=part("WordPiece", prefix="@@", cleanup=False)),
     }
@@ -268,7 +269,7 @@ def of_words():
                                   "MergedWithNext", "Contiguous")):
         for invert in (False, True):
             sequences[f"split_{behavior}{'_inverted' * invert}"] = split(
-                patterns[(n + invert) % 3], behavior, invert)
+                patterns[(n + 2 * invert) % 3], behavior, invert)
     made = {name: trained("WordLevel", 1500, ["[UNK]"], pre_tokenizer=each)
             for name, each in sequences.items()}
     one = made["whitespace"]
