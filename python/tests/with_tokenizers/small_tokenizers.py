@@ -1,8 +1,8 @@
 """Small tokenizers of every kind, trained on the sample texts: {name: tokenizer.json}.
 Each has one odd thing or a few that real models have together."""
+import functools
 import json
 import os
-import pathlib
 import random
 
 import tokenizers
@@ -69,6 +69,9 @@ def of_bytes():
                                              "<|endoftext|>:1 $B:1",
                                              {"<|endoftext|>": [0]})),
         model={"ignore_merges": True})
+    # So that some tokens are only found whole.
+    llama3["model"]["merges"] = [merge for n, merge in enumerate(
+        llama3["model"]["merges"]) if n % 5]
     roberta = one(byte_level(prefix=True),
                   special=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     roberta["added_tokens"][4].update(lstrip=True)
@@ -160,7 +163,8 @@ def of_characters():
         "few_bytes_fused": changed(few, {"byte_fallback": True, "fuse_unk": True}),
         "few_bytes_without_unk": changed(few, {"byte_fallback": True,
                                                "unk_token": None}),
-        "few_ignoring_merges": changed(few, {"ignore_merges": True}),
+        "few_ignoring_merges": changed(few, {
+            "ignore_merges": True, "merges": few["model"]["merges"][::2]}),
         "bpe_prefix": prefixed,
         "bpe_suffix": suffixed,
         "bpe_suffix_fused": changed(suffixed, {"fuse_unk": True},
@@ -325,11 +329,9 @@ def make_all():
     return made
 
 
-def small_tokenizers(folder):
-    """{name: text of its tokenizer.json}, made in `folder` unless they are there."""
+@functools.cache
+def small_tokenizers():
+    """{name: text of its tokenizer.json}"""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    file = pathlib.Path(folder) / "small_tokenizers.json"
-    if not file.exists():
-        file.write_text(json.dumps(make_all()), encoding="utf-8")
     return {name: json.dumps(each, ensure_ascii=False)
-            for name, each in json.loads(file.read_text("utf-8")).items()}
+            for name, each in make_all().items()}
