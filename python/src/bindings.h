@@ -28,5 +28,6 @@ void bind_importance(nb::module_& module);          // importance.cc
 void bind_mean_interval(nb::module_& module);       // mean_interval.cc
 void bind_view_page(nb::module_& module);           // view_page.cc
 void bind_safetensors(nb::module_& module);         // safetensors.cc
+void bind_tokenizer(nb::module_& module);           // tokenizer_object.cc
 
 }  // namespace headwise::python

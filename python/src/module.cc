@@ -30,4 +30,5 @@ NB_MODULE(_core, module) {
   bind_mean_interval(module);
   bind_view_page(module);
   bind_safetensors(module);
+  bind_tokenizer(module);
 }

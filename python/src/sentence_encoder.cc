@@ -18,60 +18,12 @@
 #include "one_at_a_time.h"
 #include "path_argument.h"
 #include "progress_argument.h"
+#include "texts_argument.h"
 
 namespace headwise::python {
 namespace {
 
 constexpr std::string_view kEncode = "SentenceEncoder.encode";
-
-// The texts of an iterable as UTF-8, which its strings keep.
-class Texts {
- public:
-  explicit Texts(nb::handle sentences) {
-    constexpr std::string_view kExpected =
-        "a list or another iterable of str; for one sentence, [sentence]";
-    if (nb::isinstance<nb::str>(sentences) ||
-        nb::isinstance<nb::bytes>(sentences)) {
-      raise_kind(sentences, {kEncode, "sentences"}, kExpected);
-    }
-    const nb::object iterator = nb::steal(PyObject_GetIter(sentences.ptr()));
-    if (!iterator.is_valid()) {
-      PyErr_Clear();
-      raise_kind(sentences, {kEncode, "sentences"}, kExpected);
-    }
-    strings_ = nb::list(iterator);
-    views_.reserve(nb::len(strings_));
-    for (const nb::handle string : strings_) {
-      views_.push_back(utf8_of(string));
-    }
-  }
-
-  std::span<const std::string_view> views() const { return views_; }
-
- private:
-  std::string_view utf8_of(nb::handle string) const {
-    const auto argument = [this] {
-      return "sentences[" + std::to_string(views_.size()) + "]";
-    };
-    if (!nb::isinstance<nb::str>(string)) {
-      raise_kind(string, {kEncode, argument()}, "a str");
-    }
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
-    if (text == nullptr) {
-      if (PyErr_ExceptionMatches(PyExc_UnicodeError) == 0) {
-        nb::raise_python_error();
-      }
-      PyErr_Clear();
-      raise_value({kEncode, argument()}, "has half of a surrogate pair",
-                  "characters of Unicode");
-    }
-    return {text, static_cast<std::size_t>(size)};
-  }
-
-  nb::list strings_;
-  std::vector<std::string_view> views_;
-};
 
 SentenceEncoder read(nb::handle folder, nb::handle access,
                      nb::handle arithmetic) {
@@ -100,7 +52,9 @@ Tensor<std::int64_t, 1> integers_of(std::span<const std::size_t> numbers) {
 nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
                   nb::handle cut, nb::handle max_tokens, nb::handle progress,
                   nb::handle executor) {
-  const Texts texts(sentences);
+  const TextsArgument texts(
+      sentences, {kEncode, "sentences"},
+      "a list or another iterable of str; for one sentence, [sentence]");
   SentenceOptions options;
   if (!max_tokens.is_none()) {
     options.max_tokens = unsigned_integer(max_tokens, {kEncode, "max_tokens"});

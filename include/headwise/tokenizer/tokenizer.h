@@ -34,6 +34,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/hidden.h"
@@ -62,6 +63,9 @@ class Tokenizer {
   Result<std::vector<Encoding>> encode_batch(
       std::span<const std::string_view> texts,
       const EncodeOptions& options = {}) const;
+  using TextPair = std::pair<std::string_view, std::string_view>;
+  Result<std::vector<Encoding>> encode_batch(
+      std::span<const TextPair> pairs, const EncodeOptions& options = {}) const;
 
   // Ids that are no token are passed over. Special tokens are left out if
   // `skip_special_tokens`.

@@ -1,0 +1,442 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "error.h"
+#include "executor_object.h"
+#include "headwise/tokenizer/decode_stream.h"
+#include "headwise/tokenizer/tokenizer.h"
+#include "named_fields.h"
+#include "number_arguments.h"
+#include "object_state.h"
+#include "one_at_a_time.h"
+#include "path_argument.h"
+#include "progress_argument.h"
+#include "texts_argument.h"
+
+namespace headwise::python {
+namespace {
+
+// headwise.Encoding
+struct EncodingObject {
+  Encoding encoding;
+  std::vector<ByteSpan> characters;  // the offsets
+  nb::object tokenizer;              // which knows the texts of tokens
+  std::vector<EncodingObject> overflowing;
+};
+
+// Offsets in characters; each token's are of its own text.
+std::vector<ByteSpan> characters_of(const Encoding& encoding,
+                                    std::string_view first,
+                                    std::string_view second) {
+  std::vector<ByteSpan> characters = character_offsets(first, encoding.offsets);
+  if (std::ranges::find(encoding.sequences, 1) == encoding.sequences.end()) {
+    return characters;
+  }
+  const std::vector<ByteSpan> others =
+      character_offsets(second, encoding.offsets);
+  for (std::size_t t = 0; t < encoding.size(); ++t) {
+    if (encoding.sequences[t] == 1) {
+      characters[t] = others[t];
+    }
+  }
+  return characters;
+}
+
+EncodingObject object_of(Encoding encoding, std::string_view first,
+                         std::string_view second) {
+  EncodingObject object;
+  object.characters = characters_of(encoding, first, second);
+  for (Encoding& part : encoding.overflowing) {
+    object.overflowing.push_back(object_of(std::move(part), first, second));
+  }
+  object.encoding = std::move(encoding);
+  return object;
+}
+
+template <class Values, class Made>
+nb::list list_of(const Values& values, const Made& made) {
+  nb::list list = nb::steal<nb::list>(
+      PyList_New(static_cast<Py_ssize_t>(values.size())));
+  Py_ssize_t at = 0;
+  for (const auto& value : values) {
+    PyList_SET_ITEM(list.ptr(), at++, made(value).release().ptr());
+  }
+  return list;
+}
+
+nb::list span_list(const std::vector<ByteSpan>& spans) {
+  return list_of(spans, [](const ByteSpan& span) {
+    return nb::object(nb::make_tuple(span.begin, span.end));
+  });
+}
+
+template <class Number>
+nb::list number_list(const std::vector<Number>& numbers) {
+  return list_of(numbers, [](Number number) {
+    return nb::object(nb::int_(static_cast<std::int64_t>(number)));
+  });
+}
+
+// None where there is none.
+template <class Number>
+nb::list optional_list(const std::vector<Number>& numbers) {
+  return list_of(numbers, [](Number number) {
+    return number < 0 ? nb::object(nb::none())
+                      : nb::object(nb::int_(static_cast<std::int64_t>(number)));
+  });
+}
+
+EncodeOptions encode_options(const nb::kwargs& keywords,
+                             std::string_view operation) {
+  static constexpr EnumWord<TruncationStrategy> kStrategies[] = {
+      {"longest_first", TruncationStrategy::longest_first},
+      {"only_first", TruncationStrategy::only_first},
+      {"only_second", TruncationStrategy::only_second}};
+  static constexpr EnumWord<TruncationSide> kSides[] = {
+      {"right", TruncationSide::right}, {"left", TruncationSide::left}};
+  NamedFields fields(keywords, operation);
+  EncodeOptions options;
+  Truncation truncation;
+  take_boolean(fields, "add_special_tokens", options.add_special_tokens);
+  fields.take("max_tokens", [&](nb::handle value, ArgumentName name) {
+    truncation.max_tokens = unsigned_integer(value, name);
+    options.truncation = truncation;
+  });
+  take_size(fields, "stride", truncation.stride);
+  take_word(fields, "truncation", truncation.strategy, kStrategies);
+  take_word(fields, "side", truncation.side, kSides);
+  fields.take("executor", [&](nb::handle value, ArgumentName name) {
+    options.executor = &executor_argument(value, name);
+  });
+  fields.take("progress", options.progress, progress_argument);
+  fields.end();
+  if (options.truncation) {
+    truncation.max_tokens = options.truncation->max_tokens;
+    options.truncation = truncation;
+  }
+  return options;
+}
+
+// A bound method's object, as C++ and as Python see it.
+const Tokenizer& tokenizer_of(nb::handle self) {
+  return *nb::inst_ptr<Tokenizer>(self);
+}
+
+void keep_tokenizer(EncodingObject& object, nb::handle self) {
+  object.tokenizer = nb::borrow(self);
+  for (EncodingObject& part : object.overflowing) {
+    keep_tokenizer(part, self);
+  }
+}
+
+EncodingObject encode(nb::handle self, nb::handle text, nb::handle pair,
+                      const nb::kwargs& keywords) {
+  constexpr std::string_view kEncode = "Tokenizer.encode";
+  const std::string_view first = text_argument(text, {kEncode, "text"});
+  const std::string_view second =
+      pair.is_none() ? "" : text_argument(pair, {kEncode, "pair"});
+  const EncodeOptions options = encode_options(keywords, kEncode);
+  const Tokenizer& tokenizer = tokenizer_of(self);
+  auto made = object_of(
+      value_of(pair.is_none() ? tokenizer.encode(first, options)
+                              : tokenizer.encode_pair(first, second, options)),
+      first, second);
+  keep_tokenizer(made, self);
+  return made;
+}
+
+constexpr std::string_view kEncodeBatch = "Tokenizer.encode_batch";
+
+// The two texts of each item.
+std::vector<Tokenizer::TextPair> pairs_of(const nb::list& items) {
+  std::vector<Tokenizer::TextPair> pairs;
+  for (const nb::handle item : items) {
+    const std::string name = "texts[" + std::to_string(pairs.size()) + "]";
+    if (!PyTuple_Check(item.ptr()) || nb::len(item) != 2) {
+      raise_kind(item, {kEncodeBatch, name}, "pairs of str in all places");
+    }
+    pairs.emplace_back(
+        text_argument(nb::object(item[0]), {kEncodeBatch, name + "[0]"}),
+        text_argument(nb::object(item[1]), {kEncodeBatch, name + "[1]"}));
+  }
+  return pairs;
+}
+
+std::vector<EncodingObject> encode_texts(const Tokenizer& tokenizer,
+                                         const nb::list& items,
+                                         const EncodeOptions& options) {
+  constexpr std::string_view kExpected = "a list of str or of pairs of str";
+  const bool of_pairs = nb::len(items) > 0 && PyTuple_Check(items[0].ptr());
+  std::vector<Tokenizer::TextPair> pairs;
+  std::vector<std::string_view> texts;
+  if (of_pairs) {
+    pairs = pairs_of(items);
+  } else {
+    const TextsArgument given(items, {kEncodeBatch, "texts"}, kExpected);
+    texts.assign(given.views().begin(), given.views().end());
+  }
+  return unlocked([&] {
+    auto done = of_pairs ? tokenizer.encode_batch(pairs, options)
+                         : tokenizer.encode_batch(texts, options);
+    std::vector<EncodingObject> objects;
+    if (done) {
+      objects.reserve(done->size());
+      for (std::size_t n = 0; n < done->size(); ++n) {
+        objects.push_back(object_of(std::move((*done)[n]),
+                                    of_pairs ? pairs[n].first : texts[n],
+                                    of_pairs ? pairs[n].second : ""));
+      }
+    }
+    return done ? Result<std::vector<EncodingObject>>(std::move(objects))
+                : done.error();
+  });
+}
+
+nb::list encode_batch(nb::handle self, nb::handle texts,
+                      const nb::kwargs& keywords) {
+  const nb::list items = list_argument(texts, {kEncodeBatch, "texts"},
+                                       "a list of str or of pairs of str");
+  const EncodeOptions options = encode_options(keywords, kEncodeBatch);
+  auto objects = encode_texts(tokenizer_of(self), items, options);
+  return list_of(objects, [&](EncodingObject& object) {
+    keep_tokenizer(object, self);
+    return nb::cast(std::move(object));
+  });
+}
+
+std::vector<TokenId> id_list(nb::handle ids, std::string_view operation) {
+  std::vector<TokenId> numbers;
+  for (const nb::handle id :
+       list_argument(ids, {operation, "ids"}, "a list of ids")) {
+    const std::string name = "ids[" + std::to_string(numbers.size()) + "]";
+    numbers.push_back(integer(id, {operation, name}));
+  }
+  return numbers;
+}
+
+std::string decode(const Tokenizer& tokenizer, nb::handle ids,
+                   bool skip_special_tokens) {
+  return value_of(tokenizer.decode(id_list(ids, "Tokenizer.decode"),
+                                   skip_special_tokens));
+}
+
+nb::list tokens_of(const EncodingObject& object) {
+  const Tokenizer& tokenizer = tokenizer_of(object.tokenizer);
+  return list_of(object.encoding.ids, [&](TokenId id) {
+    const auto text = tokenizer.token(id).value_or(std::string_view());
+    return nb::object(nb::str(text.data(), text.size()));
+  });
+}
+
+nb::list overflowing_of(const EncodingObject& object) {
+  return list_of(object.overflowing, [](const EncodingObject& part) {
+    return nb::cast(part);
+  });
+}
+
+nb::list special_mask_of(const EncodingObject& object) {
+  return list_of(object.encoding.sequences, [](std::int8_t sequence) {
+    return nb::object(nb::int_(sequence < 0 ? 1 : 0));
+  });
+}
+
+nb::str encoding_text(const EncodingObject& object) {
+  return nb::str("<Encoding: {} tokens>").format(object.encoding.size());
+}
+
+nb::str tokenizer_text(const Tokenizer& tokenizer) {
+  return nb::str("<Tokenizer: vocab_size {}>").format(tokenizer.vocab_size());
+}
+
+constexpr char kEncodeDocumentation[] =
+    R"(The tokens of a text, or of a pair of texts: an Encoding.
+
+    add_special_tokens  also the tokens that the model expects around texts
+    max_tokens          cut to this number of tokens, added ones included
+    stride              tokens that parts of Encoding.overflowing have in common
+    truncation          "longest_first", "only_first" or "only_second": which
+                        text of a pair loses tokens
+    side                "right" or "left": where tokens are cut off
+
+Errors: TypeError for anything but strings; ValueError for half of a surrogate
+pair, for a character that the model has no token for and for options that do not
+fit; MemoryError.)";
+
+constexpr char kBatchDocumentation[] =
+    R"(The same of each of many texts, or pairs (tuples) of texts, on all threads:
+a list of Encoding.
+
+    executor  Executor.with_threads(n)
+    progress  called with (texts done, their number), by one thread at a time;
+              what it raises ends the call)";
+
+void bind_encoding(nb::module_& module) {
+  nb::class_<EncodingObject>(module, "Encoding",
+                             R"(The tokens of a text. Element t of each list
+belongs to token t.
+
+    ids           of the vocabulary
+    tokens        their texts in the vocabulary
+    offsets       the characters (begin, end) of its text that each came from;
+                  (0, 0) for added tokens
+    byte_offsets  the same in bytes of UTF-8
+    token_types   0 or 1: the segment, as the model's embedding takes it
+    words         the number of the word in its text; None for added tokens
+    sequences     0 or 1: the text of the pair; None for added tokens
+    special_mask  1 for added tokens, else 0
+    cut           int: tokens left out because of max_tokens
+    overflowing   the rest of the text in parts of at most max_tokens)")
+      .def_prop_ro(
+          "ids",
+          [](const EncodingObject& e) { return number_list(e.encoding.ids); },
+          nb::for_getter(nb::sig("def ids(self) -> list[int]")))
+      .def_prop_ro("tokens", &tokens_of,
+                   nb::for_getter(nb::sig("def tokens(self) -> list[str]")))
+      .def_prop_ro(
+          "offsets",
+          [](const EncodingObject& e) { return span_list(e.characters); },
+          nb::for_getter(
+              nb::sig("def offsets(self) -> list[tuple[int, int]]")))
+      .def_prop_ro(
+          "byte_offsets",
+          [](const EncodingObject& e) { return span_list(e.encoding.offsets); },
+          nb::for_getter(
+              nb::sig("def byte_offsets(self) -> list[tuple[int, int]]")))
+      .def_prop_ro(
+          "token_types",
+          [](const EncodingObject& e) {
+            return number_list(e.encoding.token_types);
+          },
+          nb::for_getter(nb::sig("def token_types(self) -> list[int]")))
+      .def_prop_ro(
+          "words",
+          [](const EncodingObject& e) {
+            return optional_list(e.encoding.words);
+          },
+          nb::for_getter(nb::sig("def words(self) -> list[int | None]")))
+      .def_prop_ro(
+          "sequences",
+          [](const EncodingObject& e) {
+            return optional_list(e.encoding.sequences);
+          },
+          nb::for_getter(nb::sig("def sequences(self) -> list[int | None]")))
+      .def_prop_ro(
+          "special_mask", &special_mask_of,
+          nb::for_getter(nb::sig("def special_mask(self) -> list[int]")))
+      .def_prop_ro("cut",
+                   [](const EncodingObject& e) { return e.encoding.cut; })
+      .def_prop_ro(
+          "overflowing", &overflowing_of,
+          nb::for_getter(nb::sig("def overflowing(self) -> list[Encoding]")))
+      .def("__len__",
+           [](const EncodingObject& e) { return e.encoding.size(); })
+      .def(NoState("keep its lists"))
+      .def("__repr__", &encoding_text);
+}
+
+Tokenizer read(nb::handle path) {
+  const std::string file = path_argument(path, {"Tokenizer.read", "path"});
+  return value_of(unlocked([&] { return Tokenizer::read(file); }));
+}
+
+Tokenizer parse(nb::handle json) {
+  const std::string_view text =
+      text_argument(json, {"Tokenizer.parse", "json"});
+  return value_of(Tokenizer::parse(text, "json"));
+}
+
+std::optional<TokenId> id_of(const Tokenizer& tokenizer, nb::handle token) {
+  return tokenizer.find(text_argument(token, {"Tokenizer.id", "token"}));
+}
+
+std::optional<std::string_view> token_of(const Tokenizer& tokenizer,
+                                         nb::handle id) {
+  return tokenizer.token(integer(id, {"Tokenizer.token", "id"}));
+}
+
+}  // namespace
+
+void bind_tokenizer(nb::module_& module) {
+  bind_encoding(module);
+  nb::class_<Tokenizer>(module, "Tokenizer",
+                        R"(Texts to the ids of their tokens, and back, with the
+tokenizer of any model: ids, offsets and texts are those of the package tokenizers.
+
+    tokenizer = headwise.Tokenizer.read("model")
+    encoded = tokenizer.encode("Heads matter!")
+    tokenizer.decode(encoded.ids))")
+      .def_static("read", &read, nb::arg("path").none(),
+                  nb::sig("def read(path: str | bytes | PathLike[str]) -> "
+                          "Tokenizer"),
+                  R"(Reads a file or the folder of a model: tokenizer.json, vocab.txt,
+vocab.json with merges.txt, tokenizer.model (SentencePiece or tiktoken ranks),
+*.tiktoken, tekken.json, *.gguf.
+
+Errors: OSError; ValueError for wrong content; NotImplementedError for parts
+that headwise does not compute; MemoryError.)")
+      .def_static("parse", &parse, nb::arg("json").none(),
+                  nb::sig("def parse(json: str) -> Tokenizer"),
+                  "Takes the text of a tokenizer.json.")
+      .def("encode", &encode, nb::arg("text").none(),
+           nb::arg("pair").none() = nb::none(), nb::arg("options"),
+           nb::sig("def encode(self, text: str, pair: str | None = None, *, "
+                   "add_special_tokens: bool = True, max_tokens: int | None = "
+                   "None, stride: int = 0, truncation: TruncationStrategy = "
+                   "'longest_first', side: TruncationSide = 'right') -> "
+                   "Encoding"),
+           kEncodeDocumentation)
+      .def("encode_batch", &encode_batch, nb::arg("texts").none(),
+           nb::arg("options"),
+           nb::sig("def encode_batch(self, texts: Iterable[str] | "
+                   "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
+                   "True, max_tokens: int | None = None, stride: int = 0, "
+                   "truncation: TruncationStrategy = 'longest_first', side: "
+                   "TruncationSide = 'right', executor: Executor | None = None, "
+                   "progress: Callable[[int, int], object] | None = None) -> "
+                   "list[Encoding]"),
+           kBatchDocumentation)
+      .def("decode", &decode, nb::arg("ids").none(),
+           nb::arg("skip_special_tokens") = true,
+           nb::sig("def decode(self, ids: Iterable[int], "
+                   "skip_special_tokens: bool = True) -> str"),
+           "The text of ids. Ids that are no token are passed over.")
+      .def("id", &id_of, nb::arg("token").none(),
+           nb::sig("def id(self, token: str) -> int | None"),
+           "The id of a token; None if there is no such token.")
+      .def("token", &token_of, nb::arg("id").none(),
+           nb::sig("def token(self, id: int) -> str | None"),
+           "The text of a token in the vocabulary; None if there is none.")
+      .def_prop_ro("vocab_size", &Tokenizer::vocab_size,
+                   "The number of tokens, added ones included.")
+      .def("__len__", &Tokenizer::vocab_size)
+      .def(NoState("read() the file in each process"))
+      .def("__repr__", &tokenizer_text);
+  nb::class_<DecodeStream>(module, "DecodeStream",
+                           R"(The text of ids that come one by one, as a model
+generates them. step() returns the text that is new, "" while a character is not
+complete; finish() returns the rest. Joined, they are Tokenizer.decode() of all
+ids.)")
+      .def(nb::init<const Tokenizer&, bool>(), nb::arg("tokenizer"),
+           nb::arg("skip_special_tokens") = true, nb::keep_alive<1, 2>())
+      .def("step",
+           [](DecodeStream& stream, nb::handle id) {
+             return value_of(stream.step(integer(id, {"DecodeStream.step", "id"})));
+           },
+           nb::arg("id").none(), nb::sig("def step(self, id: int) -> str"))
+      .def("finish",
+           [](DecodeStream& stream) { return value_of(stream.finish()); })
+      .def(NoState("it belongs to one sequence of ids"));
+}
+
+}  // namespace headwise::python

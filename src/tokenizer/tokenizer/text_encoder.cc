@@ -1,0 +1,136 @@
+#include "tokenizer/text_encoder.h"
+
+#include <utility>
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+namespace {
+
+// Whether the model can take the bytes of ByteLevel's words instead of the
+// characters of its alphabet.
+bool takes_bytes(const JsonPart& root) {
+  const JsonPart model = root.at("model");
+  std::string type;
+  bool byte_fallback = false;
+  return model.get("type", type) && type == "BPE" &&
+         model.get("byte_fallback", byte_fallback) && !byte_fallback &&
+         ends_with_byte_level(root.at("pre_tokenizer"));
+}
+
+void put_token(ModelId id, Span from, std::int32_t word, Encoding& encoding) {
+  encoding.ids.push_back(id);
+  encoding.offsets.push_back({from.begin, from.end});
+  encoding.words.push_back(word);
+}
+
+constexpr char32_t kVisibleSpace = 0x2581;
+constexpr std::string_view kVisibleSpaceText = "\u2581";
+
+}  // namespace
+
+Result<TextEncoder> TextEncoder::make(TokenizerSpec spec) {
+  const JsonPart root(&spec.json, spec.subject, "");
+  const bool bytes = takes_bytes(root);
+  TextEncoder made;
+  HEADWISE_ASSIGN(made.normalizer_, read_normalizer(root.at("normalizer")));
+  HEADWISE_ASSIGN(made.pre_tokenizer_,
+                  read_pre_tokenizer(
+                      root.at("pre_tokenizer"),
+                      bytes ? ByteLevelEnd::bytes : ByteLevelEnd::characters));
+  HEADWISE_ASSIGN(made.model_, make_model(spec, bytes));
+  HEADWISE_ASSIGN(made.added_, AddedTokens::read(root, *made.model_,
+                                                 made.normalizer_.get()));
+  return made;
+}
+
+Result<Encoding> TextEncoder::encode(std::string_view text,
+                                     EncodeMemory& memory) const {
+  Encoding encoding;
+  std::int32_t word = 0;
+  added_.cut(text, /*normalized=*/false, memory.parts);
+  for (const TextPart& part : memory.parts) {
+    if (part.token) {
+      put_token(*part.token, {part.begin, part.end}, word++, encoding);
+    } else {
+      HEADWISE_TRY(encode_part(text, part, memory, encoding, word));
+    }
+  }
+  return encoding;
+}
+
+Status TextEncoder::encode_part(std::string_view text, const TextPart& part,
+                                EncodeMemory& memory, Encoding& encoding,
+                                std::int32_t& word) const {
+  memory.original.view(text.substr(part.begin, part.end - part.begin),
+                       part.begin);
+  const AlignedText* source = &memory.original;
+  if (normalizer_) {
+    HEADWISE_ASSIGN(const bool changed,
+                    normalizer_->apply(memory.original, memory.normalized));
+    source = changed ? &memory.normalized : source;
+  }
+  added_.cut(source->text(), /*normalized=*/true, memory.inner_parts);
+  for (const TextPart& inner : memory.inner_parts) {
+    if (inner.token) {
+      put_token(*inner.token, source->from(inner.begin, inner.end), word++,
+                encoding);
+      continue;
+    }
+    memory.pieces.start(*source, {inner.begin, inner.end});
+    if (pre_tokenizer_) {
+      HEADWISE_TRY(pre_tokenizer_->apply(memory.pieces));
+    }
+    HEADWISE_TRY(encode_words(memory, encoding, word));
+  }
+  return ok();
+}
+
+Status TextEncoder::encode_words(EncodeMemory& memory, Encoding& encoding,
+                                 std::int32_t& word) const {
+  const AlignedText& text = memory.pieces.text();
+  for (const Piece& piece : memory.pieces.pieces()) {
+    HEADWISE_TRY(encode_word(memory.pieces.view(piece), memory));
+    for (const ModelToken& token : memory.tokens) {
+      put_token(token.id,
+                text.from(piece.begin + token.begin, piece.begin + token.end),
+                word, encoding);
+    }
+    ++word;
+  }
+  return ok();
+}
+
+Status TextEncoder::encode_word(std::string_view text,
+                                EncodeMemory& memory) const {
+  memory.tokens.clear();
+  std::size_t begin = 0;
+  for (std::size_t at = text.find(kVisibleSpaceText, 1);
+       at != std::string_view::npos;
+       at = text.find(kVisibleSpaceText, at + 1)) {
+    if (model_->may_cut(last_character(text.substr(0, at)).code,
+                        kVisibleSpace)) {
+      HEADWISE_TRY(encode_uncut(text.substr(begin, at - begin), begin, memory));
+      begin = at;
+    }
+  }
+  return encode_uncut(text.substr(begin), begin, memory);
+}
+
+Status TextEncoder::encode_uncut(std::string_view text, std::size_t begin,
+                                 EncodeMemory& memory) const {
+  const auto shift = static_cast<std::uint32_t>(begin);
+  const auto known = memory.cache.find(text);
+  const std::size_t first = memory.tokens.size();
+  if (known) {
+    memory.tokens.insert(memory.tokens.end(), known->begin(), known->end());
+  } else {
+    HEADWISE_TRY(model_->encode(text, memory.model, memory.tokens));
+    memory.cache.add(text, std::span(memory.tokens).subspan(first));
+  }
+  for (std::size_t n = first; n < memory.tokens.size(); ++n) {
+    memory.tokens[n].begin += shift;
+    memory.tokens[n].end += shift;
+  }
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,0 +1,66 @@
+// A text to tokens, without those that are added around it: cut at the added
+// tokens, normalised, split into words, and the words into tokens.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/tokenizer/encoding.h"
+#include "headwise/version.h"
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/token_model.h"
+#include "tokenizer/word_cache.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+// What one thread works with, kept from text to text.
+struct EncodeMemory {
+  WordCache cache;
+  ModelMemory model;
+  AlignedText original;
+  AlignedText normalized;
+  PieceList pieces;
+  std::vector<TextPart> parts;
+  std::vector<TextPart> inner_parts;
+  std::vector<ModelToken> tokens;
+};
+
+class TextEncoder {
+ public:
+  // Takes the normalizer, the pre-tokenizer, the model and the added tokens of
+  // a tokenizer.json.
+  static Result<TextEncoder> make(TokenizerSpec spec);
+
+  // `text` is valid UTF-8 with less than 2^32 bytes. Sets ids, offsets and
+  // words.
+  Result<Encoding> encode(std::string_view text, EncodeMemory& memory) const;
+
+  const TokenModel& model() const { return *model_; }
+  const AddedTokens& added_tokens() const { return added_; }
+
+ private:
+  TextEncoder() = default;
+
+  // The part of the text that is no added token.
+  Status encode_part(std::string_view text, const TextPart& part,
+                     EncodeMemory& memory, Encoding& encoding,
+                     std::int32_t& word) const;
+  Status encode_words(EncodeMemory& memory, Encoding& encoding,
+                      std::int32_t& word) const;
+  // Tokens of a word, in place of what memory.tokens has.
+  Status encode_word(std::string_view text, EncodeMemory& memory) const;
+  Status encode_uncut(std::string_view text, std::size_t begin,
+                      EncodeMemory& memory) const;
+
+  std::unique_ptr<Normalizer> normalizer_;       // null: none
+  std::unique_ptr<PreTokenizer> pre_tokenizer_;  // null: none
+  std::unique_ptr<TokenModel> model_;
+  AddedTokens added_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer
