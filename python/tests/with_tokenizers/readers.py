@@ -113,7 +113,7 @@ class Reference(Reader):
 
     def stream_step(self, skip):
         stream = tokenizers.decoders.DecodeStream(skip_special_tokens=skip)
-        return lambda each: stream.step(self.tokenizer, each)
+        return lambda each: stream.step(self.tokenizer, each) or None
 
     def size(self):
         return self.tokenizer.get_vocab_size()
@@ -138,6 +138,7 @@ class Headwise(Reader):
     def __init__(self, text):
         import headwise
         self.package = headwise
+        self.executor = headwise.Executor.with_threads(1)
         self.tokenizer = headwise.Tokenizer.parse(text)
 
     def encode_all(self, items, special, cut):
@@ -145,7 +146,7 @@ class Headwise(Reader):
             "max_tokens": cut.length, "stride": cut.stride,
             "truncation": cut.strategy, "side": cut.side}
         return self.tokenizer.encode_batch(items, add_special_tokens=special,
-                                           threads=1, **options)
+                                           executor=self.executor, **options)
 
     def encoded(self, item, one, whole=True):
         def pairs(values):
@@ -161,7 +162,7 @@ class Headwise(Reader):
 
     def stream_step(self, skip):
         stream = self.package.DecodeStream(self.tokenizer, skip_special_tokens=skip)
-        return stream.step
+        return lambda each: stream.step(each) or None
 
     def size(self):
         return self.tokenizer.vocab_size
