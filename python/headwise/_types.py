@@ -39,6 +39,8 @@ Gradient = Literal[
 ]
 CacheDType = Literal["float32", "bfloat16", "float16", "int8"]
 FileAccess = Literal["mapped", "read"]
+TruncationStrategy = Literal["longest_first", "only_first", "only_second"]
+TruncationSide = Literal["right", "left"]
 Scoring = Literal["dot", "additive"]
 ConstantPart = Literal["into_bias", "dropped"]
 ImportanceMethod = Literal[

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/steps/tokens.h"
@@ -26,6 +27,10 @@ inline constexpr std::size_t kMostSequences = std::size_t{1} << 20;
 // and the position; out_of_memory.
 //   tokens: ids.txt: line 3 has "x", which is not a token id, expected ...
 Result<RaggedTokens> parse_tokens(std::string_view text, std::string_view name);
+
+// The lines of any text, without their ends, LF or CR LF; the end of the last
+// one begins no other. Views of the text; a byte order mark is skipped.
+std::vector<std::string_view> text_lines(std::string_view text);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/token_text.h"  // IWYU pragma: export
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -45,10 +46,6 @@ Result<LabelledText> read_labelled_text(const std::string& path);
 // Errors use `file` as the file. The lines are those of text_lines().
 Result<LabelledText> parse_labelled_text(std::string_view bytes,
                                          const std::string& file);
-
-// The lines without their ends, LF or CR LF; the end of the last one begins no
-// other. Views of the text; a byte order mark is skipped.
-std::vector<std::string_view> text_lines(std::string_view text);
 
 // `count` of the examples, evenly spread; all of them if there are not more or
 // if `count` is 0.

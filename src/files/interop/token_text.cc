@@ -131,13 +131,32 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
   return tokens;
 }
 
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  return text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size()
+                                                      : 0);
+}
+
 }  // namespace
+
+std::vector<std::string_view> text_lines(std::string_view text) {
+  text = without_mark(text);
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 Result<RaggedTokens> parse_tokens(std::string_view text,
                                   std::string_view name) try {
-  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
-    text.remove_prefix(3);
-  }
+  text = without_mark(text);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) {
     return subject_of_tokens(name).bad_data(

@@ -115,23 +115,6 @@ Result<LabelledText> parse_labelled_text(std::string_view bytes,
   return caught_out_of_memory();
 }
 
-std::vector<std::string_view> text_lines(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) {  // a byte order mark
-    text.remove_prefix(3);
-  }
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 LabelledText spread_examples(LabelledText text, std::size_t count) {
   const std::size_t total = text.texts.size();
   if (count == 0 || count >= total) {

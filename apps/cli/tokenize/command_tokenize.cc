@@ -1,0 +1,236 @@
+// headwise tokenize
+// Texts to the ids of their tokens, and back.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/token_text.h"
+#include "headwise/tokenizer/tokenizer.h"
+#include "shell/add_command.h"
+#include "shell/error_of_option.h"
+#include "shell/json.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+#include "shell/threads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kTokenizeHelp = {
+    .name = "tokenize",
+    .description = "turn texts into token ids, or ids into texts",
+    .examples =
+        R"(  echo "Heads matter." | headwise tokenize --model all-MiniLM-L6-v2 --tokens
+  headwise tokenize --tokenizer tokenizer.json lines.txt --json
+  echo "101 4641 3043 1012 102" | headwise tokenize --model DIR --decode)",
+    .footer =
+        R"(Prints one line per line of FILE: the ids, separated by spaces. With --json:
+ids, tokens and offsets (the characters and bytes that each token came from).)"};
+
+struct TokenizeFlags {
+  CommandLine line;
+  std::string model;
+  std::string tokenizer;
+  std::string texts = "-";
+  bool pair = false;
+  bool decode = false;
+  bool no_special_tokens = false;
+  bool tokens = false;
+  std::optional<std::size_t> max_tokens;
+  std::size_t threads = 0;  // 0: all
+  bool json = false;
+};
+
+Json span_json(std::span<const ByteSpan> spans) {
+  Json list = Json::array();
+  for (const ByteSpan& span : spans) {
+    list.push_back(Json(std::vector<std::size_t>{span.begin, span.end}));
+  }
+  return list;
+}
+
+std::vector<std::string> token_texts(const Tokenizer& tokenizer,
+                                     const Encoding& encoding) {
+  std::vector<std::string> texts;
+  for (const TokenId id : encoding.ids) {
+    texts.emplace_back(tokenizer.token(id).value_or(std::string_view()));
+  }
+  return texts;
+}
+
+// Tokens, or ids, separated by spaces.
+std::string encoding_line(const Tokenizer& tokenizer, const Encoding& encoding,
+                          bool tokens) {
+  std::string line;
+  for (const TokenId id : encoding.ids) {
+    line += line.empty() ? "" : " ";
+    line += tokens ? std::string(tokenizer.token(id).value_or(""))
+                   : std::to_string(id);
+  }
+  return line + "\n";
+}
+
+// A line of the input, taken apart.
+struct InputLine {
+  std::string_view first;
+  std::string_view second;  // of a pair
+};
+
+Json encoding_json(const Tokenizer& tokenizer, const Encoding& encoding,
+                   const InputLine& line, bool is_pair) {
+  std::vector<ByteSpan> characters =
+      character_offsets(line.first, encoding.offsets);
+  if (is_pair) {
+    const auto others = character_offsets(line.second, encoding.offsets);
+    for (std::size_t t = 0; t < encoding.size(); ++t) {
+      characters[t] = encoding.sequences[t] == 1 ? others[t] : characters[t];
+    }
+  }
+  Json json = {{"ids", encoding.ids},
+               {"tokens", token_texts(tokenizer, encoding)},
+               {"offsets", span_json(characters)},
+               {"byte_offsets", span_json(encoding.offsets)}};
+  if (is_pair) {
+    json["token_types"] = encoding.token_types;
+    Json sequences = Json::array();
+    for (const std::int8_t sequence : encoding.sequences) {
+      sequences.push_back(sequence < 0 ? Json() : Json(int{sequence}));
+    }
+    json["sequences"] = std::move(sequences);
+  }
+  if (encoding.cut > 0) {
+    json["cut_tokens"] = encoding.cut;
+  }
+  return json;
+}
+
+Result<std::vector<InputLine>> take_apart(
+    std::span<const std::string_view> lines, const TokenizeFlags& flags) {
+  std::vector<InputLine> parts;
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    const std::size_t tab = flags.pair ? lines[n].find('\t') : lines[n].npos;
+    if (flags.pair && tab == lines[n].npos) {
+      return FileSubject{"FILE", name_of_text(flags.texts)}
+          .of_entry("line " + std::to_string(n + 1))
+          .bad_data("has no tab", "two texts with a tab between them");
+    }
+    parts.push_back({lines[n].substr(0, tab),
+                     flags.pair ? lines[n].substr(tab + 1) : ""});
+  }
+  return parts;
+}
+
+Result<std::vector<Encoding>> encode_lines(const Tokenizer& tokenizer,
+                                           std::span<const InputLine> lines,
+                                           bool are_pairs,
+                                           const EncodeOptions& options) {
+  std::vector<std::string_view> texts;
+  std::vector<Tokenizer::TextPair> pairs;
+  for (const InputLine& line : lines) {
+    texts.push_back(line.first);
+    pairs.emplace_back(line.first, line.second);
+  }
+  return are_pairs ? tokenizer.encode_batch(pairs, options)
+                   : tokenizer.encode_batch(texts, options);
+}
+
+Outcome encode(const Tokenizer& tokenizer, std::string_view text,
+               const TokenizeFlags& flags, const Streams& streams) {
+  const std::vector<std::string_view> lines = text_lines(text);
+  HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.texts)}, lines,
+                           "one text per line"));
+  HEADWISE_ASSIGN(const auto parts, take_apart(lines, flags));
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  const auto encodings = [&] {
+    ProgressBar bar{"tokenize", "texts"};
+    EncodeOptions options{.add_special_tokens = !flags.no_special_tokens,
+                          .executor = &executor,
+                          .progress = bar.progress()};
+    if (flags.max_tokens) {
+      options.truncation = Truncation{.max_tokens = *flags.max_tokens};
+    }
+    return encode_lines(tokenizer, parts, flags.pair, options);
+  }();
+  if (!encodings) {
+    return error_of_argument(encodings.error());
+  }
+  std::string out;
+  for (std::size_t n = 0; n < encodings->size(); ++n) {
+    const Encoding& encoding = (*encodings)[n];
+    out += flags.json ? json_text(encoding_json(tokenizer, encoding, parts[n],
+                                                flags.pair))
+                      : encoding_line(tokenizer, encoding, flags.tokens);
+  }
+  return print(streams.out, out);
+}
+
+Outcome decode(const Tokenizer& tokenizer, std::string_view text,
+               const TokenizeFlags& flags, const Streams& streams) {
+  HEADWISE_ASSIGN(const auto sequences,
+                  parse_tokens(text, name_of_text(flags.texts)));
+  std::string out;
+  for (const auto& ids : sequences) {
+    HEADWISE_ASSIGN(const auto decoded,
+                    tokenizer.decode(ids, flags.no_special_tokens));
+    out += flags.json ? json_text(Json{{"text", decoded}}) : decoded + "\n";
+  }
+  return print(streams.out, out);
+}
+
+Outcome run_tokenize(const TokenizeFlags& flags, const Streams& streams) {
+  if (flags.model.empty() == flags.tokenizer.empty()) {
+    return usage("give --model DIR or --tokenizer FILE");
+  }
+  if (flags.decode && (flags.pair || flags.tokens || flags.max_tokens)) {
+    return usage("--pair, --tokens and --max-tokens cannot be used with --decode");
+  }
+  HEADWISE_TRY(flags.line.files().check());
+  const bool in_folder = flags.tokenizer.empty();
+  const auto tokenizer =
+      Tokenizer::read(in_folder ? flags.model : flags.tokenizer);
+  if (!tokenizer) {
+    return error_of_option(in_folder ? "--model" : "--tokenizer",
+                           tokenizer.error());
+  }
+  HEADWISE_ASSIGN(const auto text, read_text("FILE", flags.texts));
+  return flags.decode ? decode(*tokenizer, text, flags, streams)
+                      : encode(*tokenizer, text, flags, streams);
+}
+
+void add_tokenize_options(const Arguments& command, TokenizeFlags& flags) {
+  command.keep_line(flags.line);
+  command.add(
+      {{"FILE", &flags.texts, input_file("FILE|-"),
+        "texts, one per line; with --decode, ids (default -: standard input)"},
+       {"--model", &flags.model, input_file("DIR"),
+        "the folder of a model: its tokenizer.json, vocab.txt, vocab.json with "
+        "merges.txt, or tokenizer.model"},
+       {"--tokenizer", &flags.tokenizer, input_file("FILE"),
+        "one of these files, *.tiktoken, tekken.json or *.gguf"},
+       {"--pair", &flags.pair, flag(),
+        "each line has two texts with a tab between them"},
+       {"--decode", &flags.decode, flag(), "turn ids into texts"},
+       {"--no-special-tokens", &flags.no_special_tokens, flag(),
+        "do not add special tokens such as [CLS]; with --decode, leave them "
+        "out"},
+       {"--max-tokens", &flags.max_tokens, count(),
+        "cut texts to N tokens, special tokens included"},
+       {"--tokens", &flags.tokens, flag(),
+        "print the texts of tokens instead of ids"},
+       threads_option(flags.threads),
+       {"--json", &flags.json, flag(), "print one line of JSON per line"}});
+}
+
+}  // namespace
+
+void add_tokenize(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kTokenizeHelp, add_tokenize_options, run_tokenize);
+}
+
+}  // namespace headwise::cli
