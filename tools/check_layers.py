@@ -86,7 +86,11 @@ THIRD_PARTIES = {
         "src/files/interop/json_events.cc",
     ],
     "Eigen/": ["src/models/prune/"],
-    "utf8proc.h": ["src/files/interop/", "src/models/models/"],
+    "utf8proc.h": [
+        "src/files/interop/",
+        "src/tokenizer/unicode/",
+        "src/models/models/",
+    ],
     "CLI/": [
         "apps/cli/shell/args.cc",
         "apps/cli/shell/help_text.cc",

@@ -1,0 +1,60 @@
+// A fast hash of short texts, for tables in memory. It is not cryptographic,
+// and differs between machines of different byte order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+// Both halves of a product of 128 bits: every bit depends on all bits.
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^
+         static_cast<std::uint64_t>(product >> 64U);
+}
+
+inline std::uint64_t pair_hash(std::uint32_t left, std::uint32_t right) {
+  return mixed(std::uint64_t{left} << 32U | right, 0x9E3779B97F4A7C15);
+}
+
+template <class Word>
+std::uint64_t loaded(const char* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof(word));
+  return word;
+}
+
+inline std::uint64_t byte_hash(std::string_view bytes) {
+  constexpr std::uint64_t kFirst = 0xA0761D6478BD642F;
+  constexpr std::uint64_t kSecond = 0xE7037ED1A0B428DB;
+  const char* const at = bytes.data();
+  const std::size_t size = bytes.size();
+  std::uint64_t hash = mixed(size ^ kFirst, kSecond);
+  // The ends of a text may overlap, so that no length needs a loop of bytes.
+  if (size >= 8) {
+    for (std::size_t n = 8; n + 8 < size; n += 8) {
+      hash = mixed(loaded<std::uint64_t>(at + n) ^ kFirst, hash ^ kSecond);
+    }
+    return mixed(loaded<std::uint64_t>(at) ^ hash,
+                 loaded<std::uint64_t>(at + size - 8) ^ kSecond);
+  }
+  if (size >= 4) {
+    return mixed(loaded<std::uint32_t>(at) ^ hash,
+                 loaded<std::uint32_t>(at + size - 4) ^ kSecond);
+  }
+  if (size == 0) {
+    return hash;
+  }
+  const std::uint64_t few = loaded<std::uint8_t>(at) |
+                            loaded<std::uint8_t>(at + size / 2) << 8U |
+                            loaded<std::uint8_t>(at + size - 1) << 16U;
+  return mixed(few ^ hash, kSecond);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer

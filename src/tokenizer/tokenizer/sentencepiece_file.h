@@ -1,0 +1,35 @@
+// SentencePiece's model: a protobuf with the pieces and how texts are
+// normalised.
+#pragma once
+
+#include <string_view>
+
+#include "headwise/base/result.h"
+#include "headwise/version.h"
+#include "tokenizer/json_part.h"
+#include "tokenizer/sentencepiece_model.h"
+#include "tokenizer/tokenizer_spec.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+// Whether a file begins as such a model: with a message that begins with a
+// text.
+bool is_sentencepiece(std::string_view bytes);
+
+// The spec has keys that no tokenizer.json has:
+//   normalizer: the type SentencePiece (sentencepiece_normalizer.h)
+//   added_tokens: in_text (true), false for tokens that are never found in a
+//     text; literal (false), true for a content that is not normalised
+//   model of BPE: merge_ranks, a rank for each merge, only where several have
+//     the same: then the leftmost is first
+//   model of Unigram: unk_score, the score of an unknown character. A piece
+//     with a score of minus infinity is never found in a text.
+// Errors: bad_data; unsupported, for BPE with unused pieces, too.
+Result<TokenizerSpec> sentencepiece_spec(const SentencePieceModel& model,
+                                         const FileSubject& subject);
+// `settings` of tokenizer_config.json say which tokens are added to texts.
+Result<TokenizerSpec> parse_sentencepiece(std::string_view bytes,
+                                          const FileSubject& subject,
+                                          const JsonPart& settings);
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer

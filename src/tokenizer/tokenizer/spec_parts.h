@@ -1,0 +1,55 @@
+// Parts of a tokenizer.json, for files of other formats.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headwise/interop/file_subject.h"
+#include "headwise/json/json.h"
+#include "headwise/version.h"
+#include "tokenizer/json_part.h"
+#include "tokenizer/tokenizer_spec.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+
+inline constexpr std::string_view kReadTokenizer = "Tokenizer::read";
+
+// Longer tokens of a file are errors: they would make reading slow.
+inline constexpr std::size_t kMostTokenBytes = 1024;
+inline constexpr std::size_t kMostTokens = std::size_t{1} << 24U;
+
+// An entry of added_tokens that is cut out of texts before they are normalised.
+Json added_token(std::string_view content, std::uint32_t id, bool special);
+
+struct NamedToken {
+  std::string text;
+  std::uint32_t id = 0;
+};
+// Adds a token in front of each text, and one behind it; null for neither.
+Json template_processing(const std::optional<NamedToken>& first,
+                         const std::optional<NamedToken>& last);
+
+// RoBERTa's and CLIP's.
+Json roberta_processing(const NamedToken& cls, const NamedToken& sep,
+                        bool trim_offsets);
+
+// The pre-tokenizer that cuts texts by a regular expression and takes the bytes
+// of the words.
+Json byte_level_split(std::string_view pattern);
+
+// A file with settings in the folder of another one.
+struct SettingsFile {
+  Json json;  // null: there is none
+  FileSubject subject;
+  JsonPart part() const { return {&json, subject, ""}; }
+};
+// The settings `name` in the folder of `path`. Errors: bad_data; io_error.
+Result<SettingsFile> read_settings(const std::string& path,
+                                   std::string_view name);
+
+// The folder that a file lies in, with a slash; empty for the current one.
+std::string folder_of(const std::string& path);
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,0 +1,185 @@
+#include "unicode/normal_forms.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "unicode/code_ranges.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+namespace {
+
+// What has a combining class or a decomposition only since version 10: the
+// reference sorts and decomposes by version 9.
+constexpr std::array kNewToNormalisation = {
+    CodeRange{0x05C8, 0x05C9},   CodeRange{0x07FD, 0x07FD},
+    CodeRange{0x0897, 0x08D3},   CodeRange{0x09FE, 0x09FE},
+    CodeRange{0x0C3C, 0x0C3C},   CodeRange{0x0D3B, 0x0D3C},
+    CodeRange{0x0EBA, 0x0EBA},   CodeRange{0x1715, 0x1715},
+    CodeRange{0x1ABF, 0x1AF0},   CodeRange{0x1DF6, 0x1DFA},
+    CodeRange{0xA82C, 0xA82C},   CodeRange{0x105C9, 0x105E4},
+    CodeRange{0x10D24, 0x10F85}, CodeRange{0x11070, 0x11070},
+    CodeRange{0x1133B, 0x1133B}, CodeRange{0x11383, 0x113D0},
+    CodeRange{0x1145E, 0x1145E}, CodeRange{0x11839, 0x11A99},
+    CodeRange{0x11D42, 0x1612F}, CodeRange{0x16D68, 0x16FF1},
+    CodeRange{0x1D127, 0x1D128}, CodeRange{0x1D250, 0x1D281},
+    CodeRange{0x1E08F, 0x1E6F5}};
+
+// Letters that all forms keep: most of what is written in some scripts.
+constexpr std::array kKeptByAll = {
+    CodeRange{0x0391, 0x03A9}, CodeRange{0x03B1, 0x03C9},
+    CodeRange{0x041A, 0x0438}, CodeRange{0x043A, 0x044F},
+    CodeRange{0x05D0, 0x05EA}, CodeRange{0x0627, 0x064A},
+    CodeRange{0x0904, 0x0928}, CodeRange{0x0E01, 0x0E30},
+    CodeRange{0x3400, 0x4DBF}, CodeRange{0x4E00, 0x9FFF}};
+
+// Characters that NFC and NFKC keep, composed as they are.
+constexpr std::array kKeptComposed = {
+    CodeRange{0x00C0, 0x0131}, CodeRange{0x0400, 0x0482},
+    CodeRange{0x048A, 0x052F}, CodeRange{0x1EA0, 0x1EF9},
+    CodeRange{0x3041, 0x3096}, CodeRange{0x30A1, 0x30FA},
+    CodeRange{0xAC00, 0xD7A3}};
+
+constexpr CodeRange kJamo = {0x1100, 0x11FF};
+
+const utf8proc_property_t& property(char32_t code) {
+  return *utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
+}
+
+bool is_mark(utf8proc_propval_t category) {
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+         category == UTF8PROC_CATEGORY_ME;
+}
+
+// A character on its way through the two steps.
+struct NormalPiece {
+  char32_t code;
+  std::int32_t change;
+  std::uint8_t combining_class;
+};
+
+void decompose(std::u32string_view codes, bool compatible,
+               std::vector<NormalPiece>& pieces) {
+  for (const char32_t code : codes) {
+    std::int32_t change = 0;
+    const Decomposition decomposition(code, compatible);
+    for (const char32_t part : decomposition.codes()) {
+      pieces.push_back({part, change, combining_class(part)});
+      change = 1;
+    }
+  }
+}
+
+void sort_marks(std::vector<NormalPiece>& pieces) {
+  const auto moves = [](const NormalPiece& piece) {
+    return piece.combining_class != 0;
+  };
+  for (auto begin = pieces.begin(); begin != pieces.end();) {
+    begin = std::find_if(begin, pieces.end(), moves);
+    const auto end = std::find_if_not(begin, pieces.end(), moves);
+    std::stable_sort(begin, end,
+                     [](const NormalPiece& a, const NormalPiece& b) {
+                       return a.combining_class < b.combining_class;
+                     });
+    begin = end;
+  }
+}
+
+// Composes each character of class 0 with those that follow it and that no
+// other one blocks. A composed character takes the places of both.
+void compose(std::vector<NormalPiece>& pieces) {
+  NormalPiece* starter = nullptr;
+  int last_class = -1;  // of what is kept behind the starter
+  std::size_t kept = 0;
+  for (const NormalPiece piece : pieces) {
+    const bool blocked = last_class >= piece.combining_class;
+    const char32_t both = starter != nullptr && !blocked
+                              ? composed(starter->code, piece.code)
+                              : 0;
+    if (both != 0) {
+      starter->code = both;
+      starter->change += piece.change - 1;
+      continue;
+    }
+    pieces[kept] = piece;
+    last_class = piece.combining_class;
+    if (piece.combining_class == 0) {
+      starter = &pieces[kept];
+      last_class = -1;
+    }
+    ++kept;
+  }
+  pieces.resize(kept);
+}
+
+}  // namespace
+
+Decomposition::Decomposition(char32_t code, bool compatible) {
+  codes_[0] = code;
+  if (code < 0x80 || in_ranges(kNewToNormalisation, code)) {
+    return;
+  }
+  std::array<utf8proc_int32_t, std::tuple_size_v<decltype(codes_)>> parts;
+  const auto options = static_cast<utf8proc_option_t>(
+      UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
+  const utf8proc_ssize_t count =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code), parts.data(),
+                              parts.size(), options, nullptr);
+  if (count < 1 || count > static_cast<utf8proc_ssize_t>(parts.size())) {
+    return;
+  }
+  count_ = static_cast<std::size_t>(count);
+  std::copy_n(parts.begin(), count_, codes_.begin());
+}
+
+std::uint8_t combining_class(char32_t code) {
+  return code < 0x300 || in_ranges(kNewToNormalisation, code)
+             ? std::uint8_t{0}
+             : static_cast<std::uint8_t>(property(code).combining_class);
+}
+
+char32_t composed(char32_t first, char32_t second) {
+  if (second < 0x300 || in_ranges(kNewToNormalisation, first) ||
+      in_ranges(kNewToNormalisation, second)) {
+    return 0;
+  }
+  std::array pair = {static_cast<utf8proc_int32_t>(first),
+                     static_cast<utf8proc_int32_t>(second)};
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+  return utf8proc_normalize_utf32(pair.data(), 2, options) == 1
+             ? static_cast<char32_t>(pair[0])
+             : 0;
+}
+
+bool is_kept(NormalForm form, char32_t code) {
+  if (code < 0xA0 || (form.composed && !form.compatible && code < 0x300) ||
+      in_ranges(kKeptByAll, code) ||
+      (form.composed && in_ranges(kKeptComposed, code))) {
+    return true;
+  }
+  // Whatever composes with the character before it is a mark or a jamo.
+  if (is_mark(property(code).category) ||
+      (code >= kJamo.first && code <= kJamo.last)) {
+    return false;
+  }
+  const Decomposition decomposition(code, form.compatible);
+  return decomposition.codes().size() == 1 &&
+         decomposition.codes().front() == code;
+}
+
+void normalize(NormalForm form, std::u32string_view codes,
+               std::vector<NormalCharacter>& normal) {
+  std::vector<NormalPiece> pieces;
+  decompose(codes, form.compatible, pieces);
+  sort_marks(pieces);
+  if (form.composed) {
+    compose(pieces);
+  }
+  normal.clear();
+  for (const NormalPiece& piece : pieces) {
+    normal.push_back({piece.code, piece.change});
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer
