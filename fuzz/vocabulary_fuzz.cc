@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {

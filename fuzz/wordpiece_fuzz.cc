@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 
 namespace {
 

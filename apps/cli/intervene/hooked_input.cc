@@ -68,7 +68,7 @@ Result<ModelTokens> HookedInput::encode(std::string_view text,
 
 std::string_view HookedInput::token(TokenId id) const {
   return causal_ ? causal_->token(id)
-                 : sentences_->tokenizer().vocabulary().token(id);
+                 : sentences_->tokenizer().token(id).value_or("");
 }
 
 }  // namespace headwise::cli

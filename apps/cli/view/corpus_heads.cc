@@ -8,7 +8,7 @@
 #include "headwise/attention/statistics.h"
 #include "headwise/base/tensor.h"
 #include "headwise/heads/projected_heads.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "kept_heads.h"
 #include "viewed_heads.h"
 
@@ -95,10 +95,9 @@ CorpusHeads::CorpusHeads(const SentenceEncoder& model,
       layers_(layers),
       max_tokens_(max_tokens),
       executor_(executor) {
-  const Vocabulary& vocabulary = model.tokenizer().vocabulary();
-  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
-    is_separator_.push_back(
-        is_separator(vocabulary.token(static_cast<TokenId>(id))));
+  for (std::size_t id = 0; id < model.tokenizer().vocab_size(); ++id) {
+    is_separator_.push_back(is_separator(
+        model.tokenizer().token(static_cast<TokenId>(id)).value_or("")));
   }
   for (const std::size_t layer : layers) {
     heads_ += kept_heads(model.settings().config, layer).numbers().size();

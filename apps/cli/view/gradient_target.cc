@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headwise/heads/attribution_target.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "operation/option_errors.h"
 #include "shell/models/label_text.h"
 #include "shell/models/read_model.h"
@@ -98,7 +98,7 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
   const auto& [encoder, probe] = *sentences_;
   HEADWISE_ASSIGN(const auto label, find_label(flags.target, probe));
   HEADWISE_ASSIGN(auto encoded,
-                  encoder.tokenizer().encode(*text.text, text.max_tokens));
+                  encoder.encode_text(*text.text, text.max_tokens));
   ids_ = std::move(encoded.ids);
   auto target =
       probe ? EmbeddingTarget::label(encoder, *probe, ids_, label, executor)

@@ -57,7 +57,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/models/model_hooks.h"
 #include "headwise/models/text_model.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"

@@ -48,7 +48,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/tokenizer/tokenizer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -101,10 +101,10 @@ struct ModelSettings {
   // The folder with config.json, the vocabulary and the parameters: the one
   // that was read or, in older models, one in it.
   std::string transformer_folder;
-  // As transformers' fast tokenizer reads tokenizer_config.json: lower case
-  // unless it says otherwise. If sentence-transformers is set to lower-case the
-  // sentence first, "[MASK]" in a sentence is not a special token.
-  WordPieceOptions wordpiece;
+  // vocab.txt or tokenizer.json, and what tokenizer_config.json and
+  // sentence-transformers' settings change of it.
+  std::string tokenizer_file;
+  BertNormalization normalization;
   // The number of tokens used of a sentence, including [CLS] and [SEP]:
   // max_seq_length, or else model_max_length; never more than max_positions.
   std::size_t max_tokens = 0;

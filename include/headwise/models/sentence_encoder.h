@@ -30,7 +30,7 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_settings.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/tokenizer/tokenizer.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/reports.h"
 #include "headwise/version.h"
@@ -73,7 +73,7 @@ class SentenceEncoder {
                                       const BertAccess& access = {});
 
   const ModelSettings& settings() const { return settings_; }
-  const WordPiece& tokenizer() const { return tokenizer_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
   const BertEncoder& encoder() const { return encoder_; }
   // To train it, or to prune its heads.
   BertEncoder& encoder() { return encoder_; }
@@ -88,6 +88,12 @@ class SentenceEncoder {
   Result<SentenceEmbeddings> encode(std::span<const std::string_view> sentences,
                                     const SentenceOptions& options = {}) const;
 
+  // The tokens of a text, or of a pair of texts, as the model expects them.
+  // Errors: those of Tokenizer::encode().
+  Result<Encoding> encode_text(std::string_view text,
+                               std::size_t max_tokens) const;
+  Result<Encoding> encode_pair(std::string_view first, std::string_view second,
+                               std::size_t max_tokens) const;
   // The first half of encode(), without progress. Errors: bad_data for a
   // sentence that is not UTF-8.
   Result<SentenceTokens> tokenize(std::span<const std::string_view> sentences,
@@ -105,14 +111,16 @@ class SentenceEncoder {
       ParamTerms* terms = nullptr) const;
 
  private:
-  SentenceEncoder(ModelSettings settings, WordPiece tokenizer,
+  SentenceEncoder(ModelSettings settings, Tokenizer tokenizer,
                   BertEncoder encoder)
       : settings_(std::move(settings)),
         tokenizer_(std::move(tokenizer)),
         encoder_(std::move(encoder)) {}
 
+  HEADWISE_HIDDEN EncodeOptions text_options(std::size_t max_tokens) const;
+
   ModelSettings settings_;
-  WordPiece tokenizer_;
+  Tokenizer tokenizer_;
   BertEncoder encoder_;
 };
 

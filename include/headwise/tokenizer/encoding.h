@@ -59,6 +59,8 @@ struct Truncation {
 struct EncodeOptions {
   // Add the tokens that the model expects around texts, such as [CLS].
   bool add_special_tokens = true;
+  // "[CLS]" in a text is that token; otherwise it is text as any other.
+  bool special_tokens_in_text = true;
   std::optional<Truncation> truncation = {};
   // Of a batch; null: all threads.
   const Executor* executor = nullptr;

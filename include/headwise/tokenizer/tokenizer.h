@@ -46,11 +46,30 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+namespace tokenizer {
+class Decoder;
+}
+
+// How BERT's normalizer treats texts, with the names of tokenizer_config.json.
+// Unset: as the tokenizer's file has it.
+struct BertNormalization {
+  std::optional<bool> do_lower_case{};
+  std::optional<bool> strip_accents{};
+  std::optional<bool> tokenize_chinese_chars{};
+  // Lower case before all else: whether accents are stripped does not depend on
+  // it.
+  bool lower_first = false;
+
+  bool operator==(const BertNormalization&) const = default;
+};
+
 class Tokenizer {
  public:
   // `path`: a file, or a folder with one of the files above; tokenizer.json
-  // goes before the others.
-  static Result<Tokenizer> read(const std::string& path);
+  // goes before the others. `changed` is for tokenizers with BERT's normalizer
+  // only.
+  static Result<Tokenizer> read(const std::string& path,
+                                const BertNormalization& changed = {});
   // The text of a tokenizer.json. Messages use `name` as the file.
   static Result<Tokenizer> parse(std::string_view json, std::string_view name);
 
@@ -81,6 +100,10 @@ class Tokenizer {
   bool is_special(TokenId id) const;
 
  private:
+  friend class DecodeStream;
+  // nullptr: spaces join the tokens.
+  HEADWISE_HIDDEN const tokenizer::Decoder* decoder() const;
+
   struct HEADWISE_HIDDEN State;
   explicit Tokenizer(Hidden<State> state) : state_(std::move(state)) {}
   Hidden<State> state_;

@@ -5,7 +5,7 @@
 
 #include "heads/batches.h"
 #include "headwise/heads/projected_heads.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -13,7 +13,7 @@
 #include "headwise/heads/gradient_attention.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/inspect/trace.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -7,7 +7,7 @@
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/models/causal_model.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/embedding.h"
 #include "headwise/steps/layer_norm.h"

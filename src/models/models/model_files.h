@@ -76,7 +76,7 @@ Result<std::string> vocabulary_path(const std::string& folder);
 
 // tokenizer_config.json
 struct TokenizerSettings {
-  WordPieceOptions wordpiece;
+  BertNormalization normalization;
   std::optional<std::size_t> max_tokens;
   std::string_view max_tokens_key;  // that says max_tokens
   // A class without settings of its own: all of them are in tokenizer.json.

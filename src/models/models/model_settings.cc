@@ -9,7 +9,6 @@
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 #include "models/model_files.h"
-#include "models/tokenizer_json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -67,28 +66,11 @@ Status check_no_added_tokens(const std::string& folder) {
   return check_file(folder + "/added_tokens.json", check_added_tokens);
 }
 
-// What tokenizer.json says of a sentence.
-Status read_tokenizer_json(const std::string& folder,
-                           std::optional<WordPieceOptions>& into) {
-  const auto parse =
-      [](std::string_view text,
-         const FileSubject& subject) -> Result<WordPieceOptions> {
-    auto parsed = parse_tokenizer_json(text, subject);
-    return parsed ? Result<WordPieceOptions>(parsed->wordpiece)
-                  : parsed.error();
-  };
-  return read_into(into, folder + "/tokenizer.json", parse);
-}
-
 // The tokenizer's settings, and what sentence-transformers makes of them.
-Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
+Status read_tokenizer(const std::string& folder, std::string& file,
+                      TokenizerSettings& into) {
   HEADWISE_TRY(check_no_added_tokens(folder));
-  HEADWISE_ASSIGN(const auto vocabulary, vocabulary_path(folder));
-  std::optional<WordPieceOptions> whole;
-  if (is_tokenizer_json(vocabulary)) {
-    HEADWISE_TRY(read_tokenizer_json(folder, whole));
-    into.wordpiece = whole.value_or(into.wordpiece);
-  }
+  HEADWISE_ASSIGN(file, vocabulary_path(folder));
   const auto parse_config = [&](std::string_view text,
                                 const FileSubject& subject) {
     return parse_tokenizer_config(text, subject, into);
@@ -96,13 +78,13 @@ Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
   HEADWISE_TRY(
       read_into(into, folder + "/tokenizer_config.json", parse_config));
   if (into.generic_class) {
-    HEADWISE_TRY(read_tokenizer_json(folder, whole));
-    if (!whole) {
+    file = folder + "/tokenizer.json";
+    HEADWISE_ASSIGN(const bool is_there, is_regular_file(kModelSettings, file));
+    if (!is_there) {
       return FileSubject{std::string(kModelSettings), folder}.error(
           ErrorCode::unsupported,
           "has no tokenizer.json, which its tokenizer_class needs");
     }
-    into.wordpiece = *whole;
   }
   std::optional<TokenizerSettings> changed;
   for (const char* name :
@@ -160,9 +142,10 @@ Result<ModelSettings> read(const std::string& folder) {
   settings.transformer_folder = std::move(place);
   HEADWISE_TRY(read_config(settings.transformer_folder, settings.config));
   TokenizerSettings tokenizer;
-  HEADWISE_TRY(read_tokenizer(settings.transformer_folder, tokenizer));
+  HEADWISE_TRY(read_tokenizer(settings.transformer_folder,
+                              settings.tokenizer_file, tokenizer));
   const std::size_t most = settings.config.max_positions;
-  settings.wordpiece = tokenizer.wordpiece;
+  settings.normalization = tokenizer.normalization;
   settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
   if (tokenizer.max_tokens && *tokenizer.max_tokens < most) {
     settings.max_tokens_key = tokenizer.max_tokens_key;

@@ -59,7 +59,7 @@ std::vector<Part> parts_of(const RaggedTokens& ids, std::size_t threads) {
 }
 
 // `first`: the number of the first sentence.
-Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
+Result<SentenceTokens> tokens_of(const SentenceEncoder& model,
                                  std::span<const std::string_view> sentences,
                                  std::size_t first, std::size_t max_tokens,
                                  const Executor& executor) {
@@ -77,7 +77,7 @@ Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
           if (!said[n]) {
             continue;
           }
-          auto encoded = tokenizer.encode(sentences[n], max_tokens);
+          auto encoded = model.encode_text(sentences[n], max_tokens);
           if (!encoded) {
             said[n] = encoded.error();
             continue;
@@ -178,28 +178,43 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
     const std::string& inner = settings.transformer_folder;
-    HEADWISE_ASSIGN(const auto found, vocabulary_path(inner));
-    const std::string& path = found;
-    HEADWISE_TRY(check_regular_file("read_vocabulary", path));
-    HEADWISE_ASSIGN(const auto has_vocabulary,
+    const std::string& path = settings.tokenizer_file;
+    HEADWISE_TRY(check_regular_file("Tokenizer::read", path));
+    HEADWISE_ASSIGN(const auto has_tokenizer,
                     is_regular_file(kSentenceEncoder, path));
-    if (!has_vocabulary) {
+    if (!has_tokenizer) {
       return FileSubject{std::string(kSentenceEncoder), inner}.error(
           ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
     }
-    HEADWISE_ASSIGN(auto vocabulary, read_vocabulary(path));
-    if (vocabulary.size() > settings.config.vocab_size) {
+    HEADWISE_ASSIGN(auto tokenizer,
+                    Tokenizer::read(path, settings.normalization));
+    if (tokenizer.vocab_size() > settings.config.vocab_size) {
       return FileSubject{std::string(kSentenceEncoder), path}.bad_data(
-          message("has {} tokens", vocabulary.size()),
+          message("has {} tokens", tokenizer.vocab_size()),
           message("at most vocab_size = {}", settings.config.vocab_size));
     }
     HEADWISE_ASSIGN(auto encoder,
                     BertEncoder::read(inner, settings.config, access));
     settings.config = encoder.config();
-    WordPiece tokenizer(std::move(vocabulary), settings.wordpiece);
     return SentenceEncoder(std::move(settings), std::move(tokenizer),
                            std::move(encoder));
   });
+}
+
+Result<Encoding> SentenceEncoder::encode_text(std::string_view text,
+                                              std::size_t max_tokens) const {
+  return tokenizer_.encode(text, text_options(max_tokens));
+}
+
+Result<Encoding> SentenceEncoder::encode_pair(std::string_view first,
+                                              std::string_view second,
+                                              std::size_t max_tokens) const {
+  return tokenizer_.encode_pair(first, second, text_options(max_tokens));
+}
+
+EncodeOptions SentenceEncoder::text_options(std::size_t max_tokens) const {
+  return {.special_tokens_in_text = !settings_.normalization.lower_first,
+          .truncation = Truncation{.max_tokens = max_tokens}};
 }
 
 Result<SentenceTokens> SentenceEncoder::tokenize(
@@ -208,7 +223,7 @@ Result<SentenceTokens> SentenceEncoder::tokenize(
   return catching_out_of_memory([&]() -> Result<SentenceTokens> {
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
-    return tokens_of(tokenizer_, sentences, 0, most_tokens(settings_, options),
+    return tokens_of(*this, sentences, 0, most_tokens(settings_, options),
                      executor);
   });
 }
@@ -227,7 +242,7 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
       const std::size_t size = std::min(kWindow, sentences.size() - first);
       HEADWISE_ASSIGN(
           const auto batch,
-          tokens_of(tokenizer_, sentences.subspan(first, size), first,
+          tokens_of(*this, sentences.subspan(first, size), first,
                     most_tokens(settings_, options), executor));
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});

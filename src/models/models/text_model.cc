@@ -36,7 +36,7 @@ class BertTextModel final : public TextModel {
 
   Result<ModelTokens> encode(std::string_view text,
                              std::size_t max_tokens) const override {
-    HEADWISE_ASSIGN(auto encoded, model_.tokenizer().encode(text, max_tokens));
+    HEADWISE_ASSIGN(auto encoded, model_.encode_text(text, max_tokens));
     return ModelTokens{.ids = std::move(encoded.ids), .cut = encoded.cut};
   }
   Result<ModelTokens> encode_pair(std::string_view first,
@@ -46,13 +46,12 @@ class BertTextModel final : public TextModel {
     if (encoder().config().type_vocab_size < kTypesOfPair) {
       return TextModel::encode_pair(first, second, max_tokens);
     }
-    HEADWISE_ASSIGN(auto pair,
-                    model_.tokenizer().encode_pair(first, second, max_tokens));
+    HEADWISE_ASSIGN(auto pair, model_.encode_pair(first, second, max_tokens));
     return ModelTokens{std::move(pair.ids), pair.cut,
                        std::move(pair.token_types)};
   }
   std::string_view token(TokenId id) const override {
-    return model_.tokenizer().vocabulary().token(id);
+    return model_.tokenizer().token(id).value_or(std::string_view());
   }
 
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override {

@@ -45,14 +45,26 @@ Status take_class(const JsonFields& fields, bool& generic) {
                            ErrorCode::unsupported);
 }
 
-Status get_options(const JsonFields& fields, WordPieceOptions& options) {
-  HEADWISE_TRY(fields.get("do_lower_case", options.do_lower_case));
-  bool strip_accents = false;
-  HEADWISE_TRY(fields.get("strip_accents", strip_accents));
-  if (fields.has("strip_accents")) {
-    options.strip_accents = strip_accents;
+Status get_flag(const JsonFields& fields, std::string_view key,
+                std::optional<bool>& into) {
+  bool flag = false;
+  HEADWISE_TRY(fields.get(key, flag));
+  if (fields.has(key)) {
+    into = flag;
   }
-  return fields.get("tokenize_chinese_chars", options.tokenize_chinese_chars);
+  return ok();
+}
+
+// A class without settings of its own leaves all to tokenizer.json.
+Status get_normalization(const JsonFields& fields, bool generic_class,
+                         BertNormalization& into) {
+  BertNormalization read;
+  HEADWISE_TRY(get_flag(fields, "do_lower_case", read.do_lower_case));
+  HEADWISE_TRY(get_flag(fields, "strip_accents", read.strip_accents));
+  HEADWISE_TRY(get_flag(fields, "tokenize_chinese_chars",
+                        read.tokenize_chinese_chars));
+  into = generic_class ? BertNormalization{} : read;
+  return ok();
 }
 
 }  // namespace
@@ -75,7 +87,8 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
        "tokenize_chinese_chars", "model_max_length"});
   HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
   HEADWISE_TRY(take_class(fields, settings.generic_class));
-  HEADWISE_TRY(get_options(fields, settings.wordpiece));
+  HEADWISE_TRY(get_normalization(fields, settings.generic_class,
+                                 settings.normalization));
   HEADWISE_TRY(get_limit(fields, "model_max_length", settings));
   return settings;
 }
@@ -88,17 +101,8 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
   HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
   HEADWISE_TRY(check_transformer(text, subject));
   HEADWISE_TRY(get_limit(fields, "max_seq_length", tokenizer));
-  bool lowers_first = false;
-  HEADWISE_TRY(fields.get("do_lower_case", lowers_first));
-  if (lowers_first) {
-    // The sentence is lowered before the tokenizer sees it: that neither
-    // changes what becomes of accents nor leaves a special token in it.
-    WordPieceOptions& options = tokenizer.wordpiece;
-    options.strip_accents =
-        options.strip_accents.value_or(options.do_lower_case);
-    options.do_lower_case = true;
-    options.special_tokens_in_text = false;
-  }
+  HEADWISE_TRY(
+      fields.get("do_lower_case", tokenizer.normalization.lower_first));
   return tokenizer;
 }
 

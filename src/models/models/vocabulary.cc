@@ -4,17 +4,14 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 #include "interop/utf8.h"
-#include "models/tokenizer_json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
-
-constexpr std::string_view kInsideWord = "##";
 
 Message line_text(std::size_t id) { return message("line {}", id + 1); }
 
@@ -62,41 +59,6 @@ std::optional<TokenId> Vocabulary::find(std::string_view token) const {
   return *found;
 }
 
-Vocabulary::Range Vocabulary::narrowed(Range range, std::size_t depth,
-                                       char byte) const {
-  // A token that ends here comes before all that go on.
-  const auto next = [&](std::uint32_t id) {
-    const std::string_view text = token(id);
-    return depth < text.size() ? int{static_cast<unsigned char>(text[depth])}
-                               : -1;
-  };
-  const auto ids =
-      std::span(sorted_).subspan(range.begin, range.end - range.begin);
-  const int wanted = static_cast<unsigned char>(byte);
-  const auto begin = std::ranges::lower_bound(ids, wanted, {}, next);
-  const auto end = std::ranges::upper_bound(ids, wanted, {}, next);
-  return {range.begin + static_cast<std::size_t>(begin - ids.begin()),
-          range.begin + static_cast<std::size_t>(end - ids.begin())};
-}
-
-std::optional<Vocabulary::Match> Vocabulary::longest_match(
-    std::string_view text, bool inside_word) const {
-  const std::size_t prefix = inside_word ? kInsideWord.size() : 0;
-  Range range = inside_word ? inside_word_ : Range{0, sorted_.size()};
-  std::optional<Match> longest;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    range = narrowed(range, prefix + i, text[i]);
-    if (range.begin == range.end) {
-      break;
-    }
-    const TokenId first = sorted_[range.begin];
-    if (token(first).size() == prefix + i + 1) {
-      longest = {first, i + 1};
-    }
-  }
-  return longest;
-}
-
 Status Vocabulary::take_lines(std::string_view text,
                               const FileSubject& subject) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -138,10 +100,6 @@ Status Vocabulary::sort_tokens(const FileSubject& subject) {
         .bad_data(message("is \"{}\" again, the token of {}",
                           printable(token(repeated->first)),
                           line_text(repeated->second)));
-  }
-  inside_word_ = {0, size()};
-  for (std::size_t i = 0; i < kInsideWord.size(); ++i) {
-    inside_word_ = narrowed(inside_word_, i, kInsideWord[i]);
   }
   return ok();
 }
@@ -193,12 +151,7 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
       return too_large(file.subject(), {});
     }
     const std::string_view text = text_of(bytes);
-    if (!is_tokenizer_json(path)) {
-      return Vocabulary::make(text, file.subject());
-    }
-    const auto tokenizer = parse_tokenizer_json(text, file.subject());
-    return tokenizer ? Vocabulary::make(tokenizer->vocabulary, file.subject())
-                     : tokenizer.error();
+    return Vocabulary::make(text, file.subject());
   });
 }
 

@@ -17,7 +17,7 @@
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 

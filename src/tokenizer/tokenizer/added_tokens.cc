@@ -114,7 +114,7 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
   return made;
 }
 
-void AddedTokens::cut(std::string_view text, bool normalized,
+void AddedTokens::cut(std::string_view text, bool normalized, bool special,
                       std::vector<TextPart>& parts) const {
   const Pass& pass = normalized ? after_ : before_;
   parts.clear();
@@ -130,8 +130,9 @@ void AddedTokens::cut(std::string_view text, bool normalized,
     std::size_t begin = found->begin;
     std::size_t end = found->end;
     from = end;
-    if (token.single_word &&
-        touches_word(text.substr(0, begin), text.substr(end))) {
+    if ((token.special && !special) ||
+        (token.single_word &&
+         touches_word(text.substr(0, begin), text.substr(end)))) {
       continue;
     }
     if (token.lstrip) {

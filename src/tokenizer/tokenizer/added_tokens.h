@@ -49,7 +49,8 @@ class AddedTokens {
 
   // Cuts a text, not empty, at the tokens that are looked for before it is
   // normalised, or after. `parts` is written anew.
-  void cut(std::string_view text, bool normalized,
+  // Special ones are looked for if `special`.
+  void cut(std::string_view text, bool normalized, bool special,
            std::vector<TextPart>& parts) const;
 
   std::optional<ModelId> find(std::string_view content) const;

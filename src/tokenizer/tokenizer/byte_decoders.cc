@@ -140,7 +140,7 @@ class ByteFallbackDecoder final : public WholeTokenStep {
     if (is_given_) {
       texts.emplace_back();
     }
-    texts.insert(texts.end(), run_.size(), std::string(kReplacement));
+    texts.insert(texts.end(), run_.size(), std::string(kReplacementCharacter));
     run_.clear();
     is_given_ = false;
     is_broken_ = true;

@@ -30,31 +30,37 @@ std::uint64_t loaded(const char* from) {
   return word;
 }
 
-inline std::uint64_t byte_hash(std::string_view bytes) {
-  constexpr std::uint64_t kFirst = 0xA0761D6478BD642F;
-  constexpr std::uint64_t kSecond = 0xE7037ED1A0B428DB;
-  const char* const at = bytes.data();
-  const std::size_t size = bytes.size();
-  std::uint64_t hash = mixed(size ^ kFirst, kSecond);
-  // The ends of a text may overlap, so that no length needs a loop of bytes.
+// Up to 8 bytes of the text. Texts of one size of at most 8 bytes are equal if
+// these are. The loads may overlap, so that no size needs a loop.
+inline std::uint64_t first_bytes(std::string_view text) {
+  const char* const at = text.data();
+  const std::size_t size = text.size();
   if (size >= 8) {
-    for (std::size_t n = 8; n + 8 < size; n += 8) {
-      hash = mixed(loaded<std::uint64_t>(at + n) ^ kFirst, hash ^ kSecond);
-    }
-    return mixed(loaded<std::uint64_t>(at) ^ hash,
-                 loaded<std::uint64_t>(at + size - 8) ^ kSecond);
+    return loaded<std::uint64_t>(at);
   }
   if (size >= 4) {
-    return mixed(loaded<std::uint32_t>(at) ^ hash,
-                 loaded<std::uint32_t>(at + size - 4) ^ kSecond);
+    return loaded<std::uint32_t>(at) | loaded<std::uint32_t>(at + size - 4)
+                                           << 32U;
   }
-  if (size == 0) {
-    return hash;
+  return size == 0 ? 0
+                   : loaded<std::uint8_t>(at) |
+                         loaded<std::uint8_t>(at + size / 2) << 8U |
+                         loaded<std::uint8_t>(at + size - 1) << 16U;
+}
+
+inline std::uint64_t byte_hash(std::string_view text) {
+  constexpr std::uint64_t kFirst = 0xA0761D6478BD642F;
+  constexpr std::uint64_t kSecond = 0xE7037ED1A0B428DB;
+  std::uint64_t hash = mixed(first_bytes(text) ^ kFirst, text.size() ^ kSecond);
+  if (text.size() > 8) {
+    for (std::size_t n = 8; n + 8 < text.size(); n += 8) {
+      hash = mixed(loaded<std::uint64_t>(text.data() + n) ^ kFirst,
+                   hash ^ kSecond);
+    }
+    hash = mixed(loaded<std::uint64_t>(text.data() + text.size() - 8) ^ kFirst,
+                 hash ^ kSecond);
   }
-  const std::uint64_t few = loaded<std::uint8_t>(at) |
-                            loaded<std::uint8_t>(at + size / 2) << 8U |
-                            loaded<std::uint8_t>(at + size - 1) << 16U;
-  return mixed(few ^ hash, kSecond);
+  return hash;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -51,9 +51,11 @@ class ByteLevelWords : public PreTokenizer {
       put_prefix_spaces(pieces);
     }
     if (use_regex_) {
+      static const KnownPattern find = known_pattern(kGpt2Expression);
       std::vector<Match>& matches = pieces.matches();
       for (const Piece& piece : pieces.pieces()) {
-        HEADWISE_TRY(gpt2_pattern().find(pieces.view(piece), matches));
+        matches.clear();
+        find(pieces.view(piece), matches);
         split_at(matches, SplitBehavior::isolated, /*invert=*/false, piece,
                  pieces);
       }

@@ -65,7 +65,7 @@ void move_characters(std::string& bytes, std::string& text, bool last) {
     if (next.kind == SequenceKind::whole) {
       text.append(bytes, at, next.bytes);
     } else {
-      text += kReplacement;
+      text += kReplacementCharacter;
     }
     at += next.bytes;
   }

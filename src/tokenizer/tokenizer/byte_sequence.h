@@ -9,7 +9,8 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+inline constexpr std::string_view kReplacementCharacter =
+    "\xEF\xBF\xBD";  // U+FFFD
 
 enum class SequenceKind {
   whole,   // a character

@@ -48,11 +48,11 @@ void cut_pieces(PieceList& pieces, const CutAt& cut_at) {
 
 template <class Cut>
 void cut_at_scripts(std::string_view text, const Cut& cut) {
-  ScriptClass last = kNoScript;
+  std::optional<unsigned> last;
   for (std::uint32_t at = 0; at < text.size();) {
     const Character character = first_character(text.substr(at));
-    const ScriptClass script = script_class(character.code);
-    if (script != kAnyScript) {
+    const unsigned script = script_class(character.code);
+    if (script != 0) {
       if (script != last) {
         cut(at);
       }

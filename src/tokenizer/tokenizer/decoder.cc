@@ -18,7 +18,7 @@ namespace {
 
 using ReadStep = Result<std::unique_ptr<DecoderStep>>;
 
-ReadStep read_bpe(const JsonPart& part) {
+ReadStep read_bpe_step(const JsonPart& part) {
   std::string suffix;
   HEADWISE_TRY(part.require("suffix", suffix));
   return bpe_decoder(std::move(suffix));
@@ -29,7 +29,7 @@ ReadStep read_byte_level_step(const JsonPart& part) {
   return byte_level_decoder();
 }
 
-ReadStep read_wordpiece(const JsonPart& part) {
+ReadStep read_wordpiece_step(const JsonPart& part) {
   std::string prefix;
   bool cleans_up = false;
   HEADWISE_TRY(part.require("prefix", prefix));
@@ -45,7 +45,7 @@ ReadStep read_metaspace_step(const JsonPart& part) {
                            keys.scheme != PrependScheme::never);
 }
 
-ReadStep read_ctc(const JsonPart& part) {
+ReadStep read_ctc_step(const JsonPart& part) {
   CtcOptions options;
   HEADWISE_TRY(part.require("pad_token", options.pad));
   HEADWISE_TRY(part.require("word_delimiter_token", options.word_delimiter));
@@ -53,7 +53,7 @@ ReadStep read_ctc(const JsonPart& part) {
   return ctc_decoder(std::move(options));
 }
 
-ReadStep read_replace(const JsonPart& part) {
+ReadStep read_replace_step(const JsonPart& part) {
   std::string content;
   HEADWISE_TRY(part.require("content", content));
   const JsonPart pattern = part.at("pattern");
@@ -75,9 +75,9 @@ ReadStep read_replace(const JsonPart& part) {
   return replace_decoder(std::move(compiled), content);
 }
 
-ReadStep read_fuse(const JsonPart& /*part*/) { return fuse_decoder(); }
+ReadStep read_fuse_step(const JsonPart& /*part*/) { return fuse_decoder(); }
 
-ReadStep read_strip(const JsonPart& part) {
+ReadStep read_strip_step(const JsonPart& part) {
   char32_t content = 0;
   StripOptions options;
   HEADWISE_TRY(part.require("content", content));
@@ -87,7 +87,7 @@ ReadStep read_strip(const JsonPart& part) {
   return strip_decoder(std::move(options));
 }
 
-ReadStep read_byte_fallback(const JsonPart& /*part*/) {
+ReadStep read_byte_fallback_step(const JsonPart& /*part*/) {
   return byte_fallback_decoder();
 }
 
@@ -99,18 +99,18 @@ struct StepType {
 };
 
 constexpr std::array<StepType, 9> kStepTypes = {{
-    {"BPEDecoder", {"suffix"}, read_bpe},
+    {"BPEDecoder", {"suffix"}, read_bpe_step},
     {"ByteLevel", {}, read_byte_level_step},
-    {"WordPiece", {"prefix", "cleanup"}, read_wordpiece},
+    {"WordPiece", {"prefix", "cleanup"}, read_wordpiece_step},
     {"Metaspace", {}, read_metaspace_step},
-    {"CTC", {"pad_token", "word_delimiter_token", "cleanup"}, read_ctc},
-    {"Replace", {"pattern", "content"}, read_replace},
-    {"Fuse", {}, read_fuse},
-    {"Strip", {"content", "start", "stop"}, read_strip},
-    {"ByteFallback", {}, read_byte_fallback},
+    {"CTC", {"pad_token", "word_delimiter_token", "cleanup"}, read_ctc_step},
+    {"Replace", {"pattern", "content"}, read_replace_step},
+    {"Fuse", {}, read_fuse_step},
+    {"Strip", {"content", "start", "stop"}, read_strip_step},
+    {"ByteFallback", {}, read_byte_fallback_step},
 }};
 
-bool has_keys(const JsonPart& part, const StepType& type) {
+bool has_step_keys(const JsonPart& part, const StepType& type) {
   return !type.keys.front().empty() &&
          std::ranges::all_of(type.keys, [&](std::string_view key) {
            return key.empty() || part.at(key).exists();
@@ -121,7 +121,7 @@ ReadStep read_step(const JsonPart& part) {
   std::optional<std::string> name;
   HEADWISE_TRY(part.get("type", name));
   for (const StepType& type : kStepTypes) {
-    if (name ? type.name == *name : has_keys(part, type)) {
+    if (name ? type.name == *name : has_step_keys(part, type)) {
       return type.read(part);
     }
   }
@@ -155,20 +155,12 @@ Result<std::unique_ptr<Decoder>> read_decoder(const JsonPart& part) {
   if (!part.exists()) {
     return std::unique_ptr<Decoder>();
   }
+  HEADWISE_ASSIGN(const std::vector<JsonPart> parts,
+                  sequence_parts(part, "decoders"));
   DecoderSteps steps;
-  std::vector<JsonPart> parts = {part};  // the next one is the last
-  while (!parts.empty()) {
-    const JsonPart next = std::move(parts.back());
-    parts.pop_back();
-    const JsonPart type = next.at("type");
-    std::string name;
-    if (type.exists() && type.json().get(name) && name == "Sequence") {
-      HEADWISE_ASSIGN(const std::vector<JsonPart> inner, next.list("decoders"));
-      parts.insert(parts.end(), inner.rbegin(), inner.rend());
-    } else {
-      HEADWISE_ASSIGN(auto step, read_step(next));
-      steps.push_back(std::move(step));
-    }
+  for (const JsonPart& step_part : parts) {
+    HEADWISE_ASSIGN(auto step, read_step(step_part));
+    steps.push_back(std::move(step));
   }
   return std::make_unique<Decoder>(std::move(steps));
 }

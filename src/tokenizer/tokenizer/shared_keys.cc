@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -13,6 +14,25 @@ constexpr std::array<std::string_view, 3> kPrependSchemes = {"always", "first",
                                                              "never"};
 
 }  // namespace
+
+Result<std::vector<JsonPart>> sequence_parts(const JsonPart& part,
+                                             std::string_view key) {
+  std::vector<JsonPart> found;
+  std::vector<JsonPart> parts = {part};  // the next one is the last
+  while (!parts.empty()) {
+    JsonPart next = std::move(parts.back());
+    parts.pop_back();
+    const JsonPart type = next.at("type");
+    std::string name;
+    if (type.exists() && type.json().get(name) && name == "Sequence") {
+      HEADWISE_ASSIGN(const std::vector<JsonPart> inner, next.list(key));
+      parts.insert(parts.end(), inner.rbegin(), inner.rend());
+    } else {
+      found.push_back(std::move(next));
+    }
+  }
+  return found;
+}
 
 Result<ByteLevelKeys> read_byte_level(const JsonPart& part) {
   ByteLevelKeys keys;

@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kMostSettings = std::size_t{16} << 20U;
 constexpr int kDeepestSettings = 64;
 
-Json token_of_template(const NamedToken& token) {
-  return {{"SpecialToken", {{"id", token.text}, {"type_id", 0}}}};
+Json token_of_template(const NamedToken& token, int sequence) {
+  return {{"SpecialToken", {{"id", token.text}, {"type_id", sequence}}}};
 }
 
 Json token_and_id(const NamedToken& token) {
@@ -36,8 +36,8 @@ Json template_processing(const std::optional<NamedToken>& first,
   Json single = Json::array();
   Json pair = Json::array();
   Json tokens = Json::object();
-  const auto add = [&](const NamedToken& token) {
-    pair.push_back(token_of_template(token));
+  const auto add = [&](const NamedToken& token, int sequence) {
+    pair.push_back(token_of_template(token, sequence));
     Json ids = Json::array();
     ids.push_back(token.id);
     Json texts = Json::array();
@@ -46,13 +46,13 @@ Json template_processing(const std::optional<NamedToken>& first,
   };
   for (const int sequence : {0, 1}) {
     if (first) {
-      add(*first);
+      add(*first, sequence);
     }
     pair.push_back(
         {{"Sequence",
           {{"id", sequence == 0 ? "A" : "B"}, {"type_id", sequence}}}});
     if (last) {
-      add(*last);
+      add(*last, sequence);
     }
     single = sequence == 0 ? pair : single;
   }
@@ -62,21 +62,40 @@ Json template_processing(const std::optional<NamedToken>& first,
           {"special_tokens", tokens}};
 }
 
-Json roberta_processing(const NamedToken& cls, const NamedToken& sep,
-                        bool trim_offsets) {
-  return {{"type", "RobertaProcessing"},
-          {"sep", token_and_id(sep)},
-          {"cls", token_and_id(cls)},
-          {"trim_offsets", trim_offsets},
-          {"add_prefix_space", false}};
+Json cls_sep_processing(std::string_view type, const NamedToken& cls,
+                        const NamedToken& sep) {
+  return {
+      {"type", type}, {"sep", token_and_id(sep)}, {"cls", token_and_id(cls)}};
 }
 
-Json byte_level_split(std::string_view pattern) {
+Json wordpiece_json(std::string_view unknown) {
+  return {
+      {"version", "1.0"},
+      {"normalizer",
+       {{"type", "BertNormalizer"},
+        {"clean_text", true},
+        {"handle_chinese_chars", true},
+        {"strip_accents", nullptr},
+        {"lowercase", true}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", unknown},
+        {"continuing_subword_prefix", "##"},
+        {"max_input_chars_per_word", 100}}}};
+}
+
+Json byte_level_split(std::span<const std::string_view> patterns) {
   Json steps = Json::array();
-  steps.push_back({{"type", "Split"},
-                   {"pattern", {{"Regex", pattern}}},
-                   {"behavior", "Isolated"},
-                   {"invert", false}});
+  for (const std::string_view pattern : patterns) {
+    if (!pattern.empty()) {
+      steps.push_back({{"type", "Split"},
+                       {"pattern", {{"Regex", pattern}}},
+                       {"behavior", "Isolated"},
+                       {"invert", false}});
+    }
+  }
   steps.push_back({{"type", "ByteLevel"},
                    {"add_prefix_space", false},
                    {"trim_offsets", true},

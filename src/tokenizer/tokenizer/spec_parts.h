@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,13 +32,16 @@ struct NamedToken {
 Json template_processing(const std::optional<NamedToken>& first,
                          const std::optional<NamedToken>& last);
 
-// RoBERTa's and CLIP's.
-Json roberta_processing(const NamedToken& cls, const NamedToken& sep,
-                        bool trim_offsets);
+// BertProcessing or RobertaProcessing.
+Json cls_sep_processing(std::string_view type, const NamedToken& cls,
+                        const NamedToken& sep);
 
-// The pre-tokenizer that cuts texts by a regular expression and takes the bytes
-// of the words.
-Json byte_level_split(std::string_view pattern);
+// Everything of BERT but its tokens and their vocabulary.
+Json wordpiece_json(std::string_view unknown);
+
+// The pre-tokenizer that cuts texts by regular expressions, one after another,
+// and takes the bytes of the words. Empty expressions are passed over.
+Json byte_level_split(std::span<const std::string_view> patterns);
 
 // A file with settings in the folder of another one.
 struct SettingsFile {

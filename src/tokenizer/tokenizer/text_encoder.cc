@@ -43,32 +43,34 @@ Result<TextEncoder> TextEncoder::make(TokenizerSpec spec) {
 }
 
 Result<Encoding> TextEncoder::encode(std::string_view text,
+                                     bool special_tokens_in_text,
                                      EncodeMemory& memory) const {
   Encoding encoding;
   std::int32_t word = 0;
-  added_.cut(text, /*normalized=*/false, memory.parts);
+  added_.cut(text, /*normalized=*/false, special_tokens_in_text, memory.parts);
   for (const TextPart& part : memory.parts) {
     if (part.token) {
       put_token(*part.token, {part.begin, part.end}, word++, encoding);
     } else {
-      HEADWISE_TRY(encode_part(text, part, memory, encoding, word));
+      memory.original.view(text.substr(part.begin, part.end - part.begin),
+                           part.begin);
+      HEADWISE_TRY(encode_part(special_tokens_in_text, memory, encoding, word));
     }
   }
   return encoding;
 }
 
-Status TextEncoder::encode_part(std::string_view text, const TextPart& part,
+Status TextEncoder::encode_part(bool special_tokens_in_text,
                                 EncodeMemory& memory, Encoding& encoding,
                                 std::int32_t& word) const {
-  memory.original.view(text.substr(part.begin, part.end - part.begin),
-                       part.begin);
   const AlignedText* source = &memory.original;
   if (normalizer_) {
     HEADWISE_ASSIGN(const bool changed,
                     normalizer_->apply(memory.original, memory.normalized));
     source = changed ? &memory.normalized : source;
   }
-  added_.cut(source->text(), /*normalized=*/true, memory.inner_parts);
+  added_.cut(source->text(), /*normalized=*/true, special_tokens_in_text,
+             memory.inner_parts);
   for (const TextPart& inner : memory.inner_parts) {
     if (inner.token) {
       put_token(*inner.token, source->from(inner.begin, inner.end), word++,

@@ -38,7 +38,8 @@ class TextEncoder {
 
   // `text` is valid UTF-8 with less than 2^32 bytes. Sets ids, offsets and
   // words.
-  Result<Encoding> encode(std::string_view text, EncodeMemory& memory) const;
+  Result<Encoding> encode(std::string_view text, bool special_tokens_in_text,
+                          EncodeMemory& memory) const;
 
   const TokenModel& model() const { return *model_; }
   const AddedTokens& added_tokens() const { return added_; }
@@ -46,10 +47,9 @@ class TextEncoder {
  private:
   TextEncoder() = default;
 
-  // The part of the text that is no added token.
-  Status encode_part(std::string_view text, const TextPart& part,
-                     EncodeMemory& memory, Encoding& encoding,
-                     std::int32_t& word) const;
+  // memory.original, a part of the text that is no added token.
+  Status encode_part(bool special_tokens_in_text, EncodeMemory& memory,
+                     Encoding& encoding, std::int32_t& word) const;
   Status encode_words(EncodeMemory& memory, Encoding& encoding,
                       std::int32_t& word) const;
   // Tokens of a word, in place of what memory.tokens has.

@@ -144,7 +144,7 @@ Result<TokenizerSpec> ranks_spec(std::vector<BytesToken> tokens,
   }
   spec.json = {{"version", "1.0"},
                {"added_tokens", added},
-               {"pre_tokenizer", byte_level_split(pattern)},
+               {"pre_tokenizer", byte_level_split({&pattern, 1})},
                {"decoder", {{"type", "ByteLevel"}}},
                {"model", {{"type", "BPE"}, {"ignore_merges", true}}}};
   return spec;
@@ -157,7 +157,8 @@ Result<TokenizerSpec> parse_tiktoken(std::string_view bytes,
   const auto families = tiktoken_families();
   const auto family =
       std::ranges::find(families, tokens.size(), &TiktokenFamily::ranks);
-  if (family == families.end() || tokens.back().bytes != family->last_token) {
+  if (family == families.end() || tokens.back().rank > family->ranks ||
+      tokens.back().bytes != family->last_token) {
     return unknown_ranks(tokens, subject);
   }
   const auto special = family->special();

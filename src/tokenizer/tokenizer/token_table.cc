@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 
 #include "tokenizer/byte_hash.h"
@@ -9,85 +10,83 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 TokenTable::TokenTable(std::span<const Entry> entries)
-    : slots_(std::bit_ceil(2 * entries.size() + 1)) {
-  pool_.reserve(std::accumulate(entries.begin(), entries.end(), std::size_t{0},
-                                [](std::size_t sum, const Entry& entry) {
-                                  return sum + entry.first.size();
-                                }));
-  entries_.reserve(entries.size());
+    : slots_(std::bit_ceil(entries.size() + entries.size() / 2 + 1)) {
+  const auto bytes = [](std::size_t sum, const Entry& entry) {
+    return sum + entry.first.size();
+  };
+  pool_.reserve(
+      std::accumulate(entries.begin(), entries.end(), std::size_t{0}, bytes));
+  by_id_.reserve(entries.size());
   for (const Entry& entry : entries) {
     add(entry);
   }
-  by_id_.resize(entries_.size());
-  std::iota(by_id_.begin(), by_id_.end(), 0U);
   std::ranges::stable_sort(by_id_, {},
-                           [&](std::uint32_t n) { return entries_[n].id; });
+                           [&](std::uint32_t place) { return id_at(place); });
 }
 
 void TokenTable::add(const Entry& entry) {
   const auto& [text, id] = entry;
-  const std::uint64_t hash = byte_hash(text);
-  Slot& found = slots_[slot(text, hash)];
-  if (found.entry != 0) {
-    entries_[found.entry - 1].id = id;
-    return;
+  const std::size_t at = place(text);
+  Slot& slot = slots_[at];
+  if (slot.size == kFree) {
+    slot.first_bytes =
+        std::bit_cast<std::array<std::uint32_t, 2>>(first_bytes(text));
+    slot.size = static_cast<std::uint32_t>(text.size());
+    slot.begin = static_cast<std::uint32_t>(pool_.size());
+    pool_ += text;
+    by_id_.push_back(static_cast<std::uint32_t>(at));
   }
-  entries_.push_back({id, static_cast<std::uint32_t>(pool_.size()),
-                      static_cast<std::uint32_t>(text.size())});
-  pool_ += text;
-  found = {static_cast<std::uint32_t>(hash >> 32U),
-           static_cast<std::uint32_t>(entries_.size())};
+  slot.id = id;
 }
 
-std::size_t TokenTable::slot(std::string_view wanted,
-                             std::uint64_t hash) const {
+std::size_t TokenTable::place(std::string_view wanted) const {
   const std::size_t mask = slots_.size() - 1;
-  const auto tag = static_cast<std::uint32_t>(hash >> 32U);
-  std::size_t n = hash & mask;
-  while (
-      slots_[n].entry != 0 &&
-      (slots_[n].tag != tag || text(entries_[slots_[n].entry - 1]) != wanted)) {
-    n = (n + 1) & mask;
+  const auto first =
+      std::bit_cast<std::array<std::uint32_t, 2>>(first_bytes(wanted));
+  for (std::size_t n = byte_hash(wanted) & mask;; n = (n + 1) & mask) {
+    const Slot& slot = slots_[n];
+    if (slot.size == kFree ||
+        (slot.size == wanted.size() && slot.first_bytes == first &&
+         (slot.size <= sizeof(first) || text(slot) == wanted))) {
+      return n;
+    }
   }
-  return n;
 }
 
 std::optional<std::uint32_t> TokenTable::find(std::string_view text) const {
-  if (slots_.empty()) {
-    return {};
-  }
-  const Slot& found = slots_[slot(text, byte_hash(text))];
-  return found.entry == 0 ? std::nullopt
-                          : std::optional(entries_[found.entry - 1].id);
+  const Slot& slot = slots_[place(text)];
+  return slot.size == kFree ? std::nullopt : std::optional(slot.id);
 }
 
 std::optional<std::string_view> TokenTable::token(std::uint32_t id) const {
-  // Ids without gaps, the usual case, are places.
-  if (id < by_id_.size() && entries_[by_id_[id]].id == id &&
-      (id + 1 == by_id_.size() || entries_[by_id_[id + 1]].id != id)) {
-    return text(entries_[by_id_[id]]);
+  const auto has = [&](std::size_t n) {
+    return n < by_id_.size() && id_at(by_id_[n]) == id;
+  };
+  // Ids without gaps, the usual case, are positions.
+  if (has(id) && !has(std::size_t{id} + 1)) {
+    return text(slots_[by_id_[id]]);
   }
   const auto after = std::ranges::upper_bound(
-      by_id_, id, {}, [&](std::uint32_t n) { return entries_[n].id; });
-  if (after == by_id_.begin() || entries_[*(after - 1)].id != id) {
+      by_id_, id, {}, [&](std::uint32_t place) { return id_at(place); });
+  if (after == by_id_.begin() || id_at(*std::prev(after)) != id) {
     return {};
   }
-  return text(entries_[*(after - 1)]);
+  return text(slots_[*std::prev(after)]);
 }
 
 std::vector<std::pair<std::string_view, std::uint32_t>> TokenTable::all()
     const {
   std::vector<std::pair<std::string_view, std::uint32_t>> all;
   all.reserve(size());
-  for (const Text& entry : entries_) {
-    all.emplace_back(text(entry), entry.id);
+  for (const std::uint32_t place : by_id_) {
+    all.emplace_back(text(slots_[place]), id_at(place));
   }
   return all;
 }
 
 bool TokenTable::repeats_ids() const {
-  return std::ranges::adjacent_find(by_id_, {}, [&](std::uint32_t n) {
-           return entries_[n].id;
+  return std::ranges::adjacent_find(by_id_, {}, [&](std::uint32_t place) {
+           return id_at(place);
          }) != by_id_.end();
 }
 

@@ -1,6 +1,7 @@
 // The vocabulary of a model: texts to ids and back. One pool has all texts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,14 +19,14 @@ class TokenTable {
  public:
   using Entry = std::pair<std::string, std::uint32_t>;
 
-  TokenTable() = default;
+  TokenTable() : TokenTable(std::span<const Entry>()) {}
   // The last entry wins: of equal texts, so that the ids of the entries before
   // it belong to no text, and of equal ids in token(). The reference chooses
   // among equal ids at random. All texts together have less than 2^32 bytes.
   explicit TokenTable(std::span<const Entry> entries);
 
   // Different texts.
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const { return by_id_.size(); }
   std::optional<std::uint32_t> find(std::string_view text) const;
   std::optional<std::string_view> token(std::uint32_t id) const;
   // Every text and its id.
@@ -34,28 +35,26 @@ class TokenTable {
   bool repeats_ids() const;
 
  private:
-  struct Text {
-    std::uint32_t id = 0;
-    std::uint32_t begin = 0;
-    std::uint32_t size = 0;
-  };
-  // `tag`: the upper half of the hash; the lower one is the place.
+  static constexpr std::uint32_t kFree = UINT32_MAX;
+  // Has the first bytes itself: a short text is found without the pool.
   struct Slot {
-    std::uint32_t tag = 0;
-    std::uint32_t entry = 0;  // plus one; 0: free
+    std::array<std::uint32_t, 2> first_bytes{};
+    std::uint32_t size = kFree;
+    std::uint32_t begin = 0;  // in the pool
+    std::uint32_t id = 0;
   };
 
-  std::string_view text(const Text& entry) const {
-    return std::string_view(pool_).substr(entry.begin, entry.size);
+  std::string_view text(const Slot& slot) const {
+    return std::string_view(pool_).substr(slot.begin, slot.size);
   }
   // Where the text is, or the free slot for it.
-  std::size_t slot(std::string_view wanted, std::uint64_t hash) const;
+  std::size_t place(std::string_view wanted) const;
   void add(const Entry& entry);
+  std::uint32_t id_at(std::uint32_t place) const { return slots_[place].id; }
 
   std::string pool_;
-  std::vector<Text> entries_;
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> by_id_;  // entries in the order of their ids
+  std::vector<std::uint32_t> by_id_;  // places, in the order of the ids
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -15,6 +15,7 @@
 #include "tokenizer/text_encoder.h"
 #include "tokenizer/tokenizer_file.h"
 #include "tokenizer/tokenizer_files.h"
+#include "tokenizer/truncation.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -72,6 +73,38 @@ Status check_text(std::string_view operation, const std::string& argument,
                                      message("less than {}", kMost)));
 }
 
+// Puts the settings in place of those of the file.
+Status change_normalization(const BertNormalization& changed,
+                            tokenizer::TokenizerSpec& spec) {
+  if (changed == BertNormalization{}) {
+    return ok();
+  }
+  const tokenizer::JsonPart part =
+      tokenizer::JsonPart(&spec.json, spec.subject, "").at("normalizer");
+  std::string type;
+  HEADWISE_TRY(part.get("type", type));
+  if (type != "BertNormalizer") {
+    return part.fault(message("is {}", type), "BertNormalizer",
+                      ErrorCode::unsupported);
+  }
+  Json& normalizer = spec.json["normalizer"];
+  const auto set = [&](std::string_view key, std::optional<bool> value) {
+    if (value) {
+      normalizer[key] = *value;
+    }
+  };
+  set("lowercase", changed.do_lower_case);
+  set("strip_accents", changed.strip_accents);
+  set("handle_chinese_chars", changed.tokenize_chinese_chars);
+  if (changed.lower_first) {
+    if (!part.at("strip_accents").exists()) {
+      normalizer["strip_accents"] = normalizer["lowercase"];
+    }
+    normalizer["lowercase"] = true;
+  }
+  return ok();
+}
+
 constexpr std::string_view kEncodeBatch = "encode_batch";
 
 // `encode(n, memory)` of each text or pair n, on all threads.
@@ -87,19 +120,19 @@ Result<std::vector<Encoding>> encode_all(std::size_t size,
     std::vector<Encoding> encodings(size);
     std::vector<Status> done(size, ok());
     SharedProgress count(options.progress, size);
-    executor.parallel_for(
-        size, kAtATime, [&](std::size_t begin, std::size_t end) {
-          LentMemory memory(pool);
-          for (std::size_t n = begin; n < end; ++n) {
-            auto encoding = encode(n, *memory);
-            if (encoding) {
-              encodings[n] = *std::move(encoding);
-            } else {
-              done[n] = encoding.error();
-            }
-          }
-          count.add(end - begin);
-        });
+    executor.parallel_for(size, kAtATime,
+                          [&](std::size_t begin, std::size_t end) {
+                            LentMemory memory(pool);
+                            for (std::size_t n = begin; n < end; ++n) {
+                              auto encoding = encode(n, *memory);
+                              if (encoding) {
+                                encodings[n] = *std::move(encoding);
+                              } else {
+                                done[n] = encoding.error();
+                              }
+                            }
+                            count.add(end - begin);
+                          });
     const auto failed =
         std::ranges::find_if(done, [](const Status& s) { return !s; });
     if (failed != done.end()) {
@@ -135,9 +168,11 @@ struct Tokenizer::State {
   // `argument` names the text in errors.
   Result<EncodedText> encode(std::string_view operation,
                              const std::string& argument, std::string_view text,
+                             const EncodeOptions& options,
                              EncodeMemory& borrowed) const {
     HEADWISE_TRY(check_text(operation, argument, text));
-    auto encoding = encoder.encode(text, borrowed);
+    auto encoding =
+        encoder.encode(text, options.special_tokens_in_text, borrowed);
     if (!encoding) {
       ErrorDetails details = encoding.error().details();
       details.operation = operation;
@@ -168,6 +203,8 @@ Result<Hidden<Tokenizer::State>> Tokenizer::State::make(
   if (version != "1.0") {
     return root.unexpected("version", "1.0", ErrorCode::unsupported);
   }
+  HEADWISE_TRY(tokenizer::check_saved_truncation(root.at("truncation")));
+  HEADWISE_TRY(tokenizer::check_saved_padding(root.at("padding")));
   HEADWISE_ASSIGN(auto post_processor,
                   tokenizer::read_post_processor(root.at("post_processor")));
   HEADWISE_ASSIGN(auto decoder, tokenizer::read_decoder(root.at("decoder")));
@@ -178,9 +215,11 @@ Result<Hidden<Tokenizer::State>> Tokenizer::State::make(
   return Hidden<State>(std::move(state));
 }
 
-Result<Tokenizer> Tokenizer::read(const std::string& path) {
+Result<Tokenizer> Tokenizer::read(const std::string& path,
+                                  const BertNormalization& changed) {
   return catching_out_of_memory([&]() -> Result<Tokenizer> {
     HEADWISE_ASSIGN(auto spec, tokenizer::read_tokenizer_spec(path));
+    HEADWISE_TRY(change_normalization(changed, spec));
     HEADWISE_ASSIGN(auto state, State::make(std::move(spec)));
     return Tokenizer(std::move(state));
   });
@@ -202,7 +241,7 @@ Result<Encoding> Tokenizer::encode(std::string_view text,
   return catching_out_of_memory([&]() -> Result<Encoding> {
     LentMemory memory(state_->memory);
     HEADWISE_ASSIGN(auto first,
-                    state_->encode("encode", "text", text, *memory));
+                    state_->encode("encode", "text", text, options, *memory));
     return state_->finish("encode", std::move(first), {}, options);
   });
 }
@@ -213,8 +252,10 @@ Result<Encoding> Tokenizer::encode_pair(std::string_view first,
   return catching_out_of_memory([&]() -> Result<Encoding> {
     constexpr std::string_view kPair = "encode_pair";
     LentMemory memory(state_->memory);
-    HEADWISE_ASSIGN(auto a, state_->encode(kPair, "first", first, *memory));
-    HEADWISE_ASSIGN(auto b, state_->encode(kPair, "second", second, *memory));
+    HEADWISE_ASSIGN(auto a,
+                    state_->encode(kPair, "first", first, options, *memory));
+    HEADWISE_ASSIGN(auto b,
+                    state_->encode(kPair, "second", second, options, *memory));
     return state_->finish(kPair, std::move(a), std::move(b), options);
   });
 }
@@ -224,10 +265,10 @@ Result<std::vector<Encoding>> Tokenizer::encode_batch(
     const EncodeOptions& options) const {
   const auto encode = [&](std::size_t n,
                           EncodeMemory& memory) -> Result<Encoding> {
-    HEADWISE_ASSIGN(auto text,
-                    state_->encode(kEncodeBatch,
-                                   "texts[" + std::to_string(n) + "]", texts[n],
-                                   memory));
+    HEADWISE_ASSIGN(
+        auto text,
+        state_->encode(kEncodeBatch, "texts[" + std::to_string(n) + "]",
+                       texts[n], options, memory));
     return state_->finish(kEncodeBatch, std::move(text), {}, options);
   };
   return encode_all(texts.size(), options, state_->memory, encode);
@@ -238,10 +279,12 @@ Result<std::vector<Encoding>> Tokenizer::encode_batch(
   const auto encode = [&](std::size_t n,
                           EncodeMemory& memory) -> Result<Encoding> {
     const std::string name = "pairs[" + std::to_string(n) + "]";
-    HEADWISE_ASSIGN(auto first, state_->encode(kEncodeBatch, name + ".first",
-                                               pairs[n].first, memory));
-    HEADWISE_ASSIGN(auto second, state_->encode(kEncodeBatch, name + ".second",
-                                                pairs[n].second, memory));
+    HEADWISE_ASSIGN(auto first,
+                    state_->encode(kEncodeBatch, name + ".first",
+                                   pairs[n].first, options, memory));
+    HEADWISE_ASSIGN(auto second,
+                    state_->encode(kEncodeBatch, name + ".second",
+                                   pairs[n].second, options, memory));
     return state_->finish(kEncodeBatch, std::move(first), std::move(second),
                           options);
   };
@@ -284,6 +327,10 @@ std::optional<TokenId> Tokenizer::find(std::string_view token) const {
 
 std::optional<std::string_view> Tokenizer::token(TokenId id) const {
   return state_->token(id);
+}
+
+const tokenizer::Decoder* Tokenizer::decoder() const {
+  return state_->decoder.get();
 }
 
 bool Tokenizer::is_special(TokenId id) const {

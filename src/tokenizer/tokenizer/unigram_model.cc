@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -16,6 +20,31 @@ using Pieces = std::vector<std::pair<std::string, double>>;
 
 constexpr double kUnknownPenalty = 10;
 constexpr std::uint32_t kNoPath = UnigramNode{}.begin;
+
+// A score as the reference reads it from a JSON text: it rounds the digits, and
+// divides by a power of ten. The last bit decides between equal paths.
+double reread(double score) {
+  std::array<char, 32> text{};
+  const auto written = std::to_chars(text.begin(), text.end(), std::abs(score),
+                                     std::chars_format::scientific);
+  const char* const e = std::find(text.begin(), written.ptr, 'e');
+  if (e == written.ptr) {
+    return score;  // not finite
+  }
+  std::uint64_t digits = 0;
+  int power = std::atoi(e + 1);
+  for (const char* at = text.begin(); at != e; ++at) {
+    if (*at != '.') {
+      digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
+      power -= at > text.begin() + 1 ? 1 : 0;
+    }
+  }
+  const std::string ten = "1e" + std::to_string(std::abs(power));
+  double scale = 0;
+  std::from_chars(ten.data(), ten.data() + ten.size(), scale);
+  const auto size = static_cast<double>(digits);
+  return std::copysign(power < 0 ? size / scale : size * scale, score);
+}
 
 class UnigramModel final : public TokenModel {
  public:
@@ -73,7 +102,7 @@ void UnigramModel::take_pieces(Pieces pieces) {
   scores_.reserve(pieces.size());
   for (auto& [text, score] : pieces) {
     entries.emplace_back(std::move(text), static_cast<ModelId>(entries.size()));
-    scores_.push_back(score);
+    scores_.push_back(reread(score));
   }
   vocabulary_ = TokenTable(entries);
   if (vocabulary_.size() == entries.size()) {

@@ -2,7 +2,6 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -38,35 +37,14 @@ constexpr std::array kNewToCategories = {
     CodeRange{0x1CF00, 0x1D128}, CodeRange{0x1D25B, 0x1D25C},
     CodeRange{0x1E000, 0x1E6F5}, CodeRange{0x1E944, 0x1E95F}};
 
-// The other way round: punctuation and a mark in version 8, but not since then.
-constexpr std::array kOncePunctuation = {char32_t{0x166D}, char32_t{0x111C9}};
-constexpr char32_t kOnceAccent = 0x1734;
-
-// Capitals that Unicode has since version 16: the reference knows those of
-// version 17.
-struct Capitals {
-  CodeRange codes;
-  std::int32_t to_lower_case;
-};
-constexpr std::array kNewCapitals = {Capitals{{0x1C89, 0x1C89}, 1},
-                                     Capitals{{0xA7CB, 0xA7CB}, 0x264 - 0xA7CB},
-                                     Capitals{{0xA7CC, 0xA7CC}, 1},
-                                     Capitals{{0xA7CE, 0xA7CE}, 1},
-                                     Capitals{{0xA7D2, 0xA7D2}, 1},
-                                     Capitals{{0xA7D4, 0xA7D4}, 1},
-                                     Capitals{{0xA7DA, 0xA7DA}, 1},
-                                     Capitals{{0xA7DC, 0xA7DC}, 0x19B - 0xA7DC},
-                                     Capitals{{0x10D50, 0x10D65}, 0x20},
-                                     Capitals{{0x16EA0, 0x16EB8}, 0x1B}};
+// A mark in version 8, but not since then.
+constexpr char32_t kOnceMark = 0x1734;
 
 constexpr std::array kCjk = {
     CodeRange{0x3400, 0x4DBF},   CodeRange{0x4E00, 0x9FFF},
     CodeRange{0xF900, 0xFAFF},   CodeRange{0x20000, 0x2A6DF},
     CodeRange{0x2A700, 0x2B81F}, CodeRange{0x2B920, 0x2CEAF},
     CodeRange{0x2F800, 0x2FA1F}};
-
-constexpr char32_t kCapitalIWithDot = 0x130;
-constexpr char32_t kDotAbove = 0x307;
 
 // The general category, where the reference has one.
 utf8proc_category_t category(char32_t code) {
@@ -109,46 +87,9 @@ bool is_space(char32_t code) {
 
 bool is_cjk(char32_t code) { return !is_ascii(code) && in_ranges(kCjk, code); }
 
-bool is_punctuation(char32_t code) {
-  if (is_ascii(code)) {
-    return (code > 0x20 && code < U'0') || (code > U'9' && code < U'A') ||
-           (code > U'Z' && code < U'a') || (code > U'z' && code < 0x7F);
-  }
-  switch (category(code)) {
-    case UTF8PROC_CATEGORY_PC:
-    case UTF8PROC_CATEGORY_PD:
-    case UTF8PROC_CATEGORY_PS:
-    case UTF8PROC_CATEGORY_PE:
-    case UTF8PROC_CATEGORY_PI:
-    case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO:
-      return true;
-    default:
-      return std::ranges::find(kOncePunctuation, code) !=
-             kOncePunctuation.end();
-  }
-}
-
-bool is_accent(char32_t code) {
+bool is_nonspacing_mark(char32_t code) {
   return !is_ascii(code) &&
-         (category(code) == UTF8PROC_CATEGORY_MN || code == kOnceAccent);
-}
-
-LowerCase lower_case(char32_t code) {
-  if (is_ascii(code)) {
-    return {code >= U'A' && code <= U'Z' ? code + 0x20 : code};
-  }
-  if (code == kCapitalIWithDot) {
-    return {U'i', kDotAbove};
-  }
-  for (const auto& [codes, to_lower_case] : kNewCapitals) {
-    if (code >= codes.first && code <= codes.last) {
-      return {static_cast<char32_t>(static_cast<std::int32_t>(code) +
-                                    to_lower_case)};
-    }
-  }
-  return {static_cast<char32_t>(
-      utf8proc_tolower(static_cast<utf8proc_int32_t>(code)))};
+         (category(code) == UTF8PROC_CATEGORY_MN || code == kOnceMark);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

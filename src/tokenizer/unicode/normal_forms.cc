@@ -17,13 +17,15 @@ constexpr std::array kNewToNormalisation = {
     CodeRange{0x0C3C, 0x0C3C},   CodeRange{0x0D3B, 0x0D3C},
     CodeRange{0x0EBA, 0x0EBA},   CodeRange{0x1715, 0x1715},
     CodeRange{0x1ABF, 0x1AF0},   CodeRange{0x1DF6, 0x1DFA},
-    CodeRange{0xA82C, 0xA82C},   CodeRange{0x105C9, 0x105E4},
-    CodeRange{0x10D24, 0x10F85}, CodeRange{0x11070, 0x11070},
-    CodeRange{0x1133B, 0x1133B}, CodeRange{0x11383, 0x113D0},
-    CodeRange{0x1145E, 0x1145E}, CodeRange{0x11839, 0x11A99},
-    CodeRange{0x11D42, 0x1612F}, CodeRange{0x16D68, 0x16FF1},
-    CodeRange{0x1D127, 0x1D128}, CodeRange{0x1D250, 0x1D281},
-    CodeRange{0x1E08F, 0x1E6F5}};
+    CodeRange{0x32FF, 0x32FF},   CodeRange{0xA7F2, 0xA7F4},
+    CodeRange{0xA82C, 0xA82C},   CodeRange{0xAB69, 0xAB69},
+    CodeRange{0x105C9, 0x107BA}, CodeRange{0x10D24, 0x10F85},
+    CodeRange{0x11070, 0x11070}, CodeRange{0x1133B, 0x1133B},
+    CodeRange{0x11383, 0x113D0}, CodeRange{0x1145E, 0x1145E},
+    CodeRange{0x11839, 0x11A99}, CodeRange{0x11D42, 0x1612F},
+    CodeRange{0x16D68, 0x16FF1}, CodeRange{0x1D127, 0x1D128},
+    CodeRange{0x1D250, 0x1D281}, CodeRange{0x1E030, 0x1E6F5},
+    CodeRange{0x1F16C, 0x1F16C}, CodeRange{0x1FBF0, 0x1FBF9}};
 
 // Letters that all forms keep: most of what is written in some scripts.
 constexpr std::array kKeptByAll = {
@@ -49,40 +51,6 @@ const utf8proc_property_t& property(char32_t code) {
 bool is_mark(utf8proc_propval_t category) {
   return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
          category == UTF8PROC_CATEGORY_ME;
-}
-
-// A character on its way through the two steps.
-struct NormalPiece {
-  char32_t code;
-  std::int32_t change;
-  std::uint8_t combining_class;
-};
-
-void decompose(std::u32string_view codes, bool compatible,
-               std::vector<NormalPiece>& pieces) {
-  for (const char32_t code : codes) {
-    std::int32_t change = 0;
-    const Decomposition decomposition(code, compatible);
-    for (const char32_t part : decomposition.codes()) {
-      pieces.push_back({part, change, combining_class(part)});
-      change = 1;
-    }
-  }
-}
-
-void sort_marks(std::vector<NormalPiece>& pieces) {
-  const auto moves = [](const NormalPiece& piece) {
-    return piece.combining_class != 0;
-  };
-  for (auto begin = pieces.begin(); begin != pieces.end();) {
-    begin = std::find_if(begin, pieces.end(), moves);
-    const auto end = std::find_if_not(begin, pieces.end(), moves);
-    std::stable_sort(begin, end,
-                     [](const NormalPiece& a, const NormalPiece& b) {
-                       return a.combining_class < b.combining_class;
-                     });
-    begin = end;
-  }
 }
 
 // Composes each character of class 0 with those that follow it and that no
@@ -168,17 +136,40 @@ bool is_kept(NormalForm form, char32_t code) {
          decomposition.codes().front() == code;
 }
 
-void normalize(NormalForm form, std::u32string_view codes,
-               std::vector<NormalCharacter>& normal) {
-  std::vector<NormalPiece> pieces;
-  decompose(codes, form.compatible, pieces);
-  sort_marks(pieces);
-  if (form.composed) {
-    compose(pieces);
+void decompose(char32_t code, bool compatible,
+               std::vector<NormalPiece>& pieces) {
+  std::int32_t change = 0;
+  const Decomposition decomposition(code, compatible);
+  for (const char32_t part : decomposition.codes()) {
+    pieces.push_back({part, change, combining_class(part)});
+    change = 1;
   }
+}
+
+void sort_marks(std::span<NormalPiece> pieces) {
+  const auto moves = [](const NormalPiece& piece) {
+    return piece.combining_class != 0;
+  };
+  for (auto begin = pieces.begin(); begin != pieces.end();) {
+    begin = std::find_if(begin, pieces.end(), moves);
+    const auto end = std::find_if_not(begin, pieces.end(), moves);
+    std::stable_sort(begin, end,
+                     [](const NormalPiece& a, const NormalPiece& b) {
+                       return a.combining_class < b.combining_class;
+                     });
+    begin = end;
+  }
+}
+
+void normalize(NormalForm form, std::u32string_view codes,
+               std::vector<NormalPiece>& normal) {
   normal.clear();
-  for (const NormalPiece& piece : pieces) {
-    normal.push_back({piece.code, piece.change});
+  for (const char32_t code : codes) {
+    decompose(code, form.compatible, normal);
+  }
+  sort_marks(normal);
+  if (form.composed) {
+    compose(normal);
   }
 }
 

@@ -43,15 +43,20 @@ char32_t composed(char32_t first, char32_t second);
 // what follows. False of some such characters that are rare.
 bool is_kept(NormalForm form, char32_t code);
 
-// A character of a normalised text, and how many characters of the text before
-// it takes the place of: as Transform::put() expects.
-struct NormalCharacter {
+// A character of a normalised text, and how many of the text before it takes
+// the place of: as Transform::put() expects.
+struct NormalPiece {
   char32_t code;
   std::int32_t change;
+  std::uint8_t combining_class;
 };
 
+// Adds the decomposition of a character.
+void decompose(char32_t code, bool compatible,
+               std::vector<NormalPiece>& pieces);
+void sort_marks(std::span<NormalPiece> pieces);
 // Writes the normal form of `codes` in place of what `normal` has.
 void normalize(NormalForm form, std::u32string_view codes,
-               std::vector<NormalCharacter>& normal);
+               std::vector<NormalPiece>& normal);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

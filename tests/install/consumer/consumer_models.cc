@@ -1,5 +1,5 @@
 // A program of somebody who reads a model with headwise::models.
-#include <headwise/models/wordpiece.h>
+#include <headwise/models/vocabulary.h>
 
 #include <iostream>
 

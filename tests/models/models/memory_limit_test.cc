@@ -1,7 +1,7 @@
 // No text file of a model takes more memory than 16 times its size.
 #include <gtest/gtest.h>
 
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "models/kept_heads.h"
 #include "models/model_files.h"
 #include "support/memory.h"

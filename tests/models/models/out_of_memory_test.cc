@@ -10,7 +10,7 @@
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "headwise/models/write_model.h"
 #include "interop/files.h"
 #include "models/model_texts.h"

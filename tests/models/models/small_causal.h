@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headwise/models/causal_model.h"
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "models/small_model.h"
 
 namespace headwise::testing_support {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 
 namespace headwise {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 
 namespace {
 

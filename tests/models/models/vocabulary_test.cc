@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "headwise/models/wordpiece.h"
+#include "headwise/models/vocabulary.h"
 #include "interop/files.h"
 #include "models/vocabularies.h"
 #include "support/errors.h"

@@ -56,12 +56,12 @@ Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
                 sentence.num_layers - 1, sentence.model, sentence.num_layers));
   }
   HEADWISE_ASSIGN(const auto encoded,
-                  model.tokenizer().encode(sentence.text, settings.max_tokens));
+                  model.encode_text(sentence.text, settings.max_tokens));
   sentence.cut = encoded.cut;
   for (std::size_t t = 0; t < encoded.ids.size(); ++t) {
     const TokenId id = encoded.ids[t];
     sentence.tokens.push_back(
-        {id, std::string(model.tokenizer().vocabulary().token(id)),
+        {id, std::string(model.tokenizer().token(id).value_or("")),
          encoded.offsets[t].begin, encoded.offsets[t].end});
   }
   return sentence;

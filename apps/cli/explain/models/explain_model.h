@@ -10,7 +10,7 @@ namespace headwise::cli {
 
 // Errors: invalid_argument for --model without a sentence or a sentence without
 // it, for options that are of other jobs, for a layer that the model does not
-// have; those of SentenceEncoder::read() and WordPiece::encode().
+// have; those of SentenceEncoder::read() and Tokenizer::encode().
 Result<ExplainedJob> run_model_job(const ExplainFlags& flags);
 
 }  // namespace headwise::cli
