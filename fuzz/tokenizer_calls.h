@@ -1,0 +1,78 @@
+// What a tokenizer promises of any text.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "headwise/tokenizer/decode_stream.h"
+#include "headwise/tokenizer/tokenizer.h"
+
+namespace fuzz {
+
+inline void require(bool holds) {
+  if (!holds) {
+    std::abort();
+  }
+}
+
+inline void check(const headwise::Tokenizer& tokenizer,
+                  const headwise::Encoding& encoded, std::size_t first_bytes,
+                  std::size_t second_bytes) {
+  const std::size_t size = encoded.size();
+  require(encoded.offsets.size() == size && encoded.words.size() == size &&
+          encoded.token_types.size() == size &&
+          encoded.sequences.size() == size);
+  for (std::size_t t = 0; t < size; ++t) {
+    const auto& [begin, end] = encoded.offsets[t];
+    const std::size_t bytes =
+        encoded.sequences[t] == 1 ? second_bytes : first_bytes;
+    require(begin <= end && end <= bytes);
+    // The ids of a template may be any.
+    require(encoded.sequences[t] < 0 || tokenizer.token(encoded.ids[t]));
+  }
+  for (const headwise::Encoding& part : encoded.overflowing) {
+    check(tokenizer, part, first_bytes, second_bytes);
+  }
+}
+
+// Joined, the texts of a stream are the text of all ids.
+inline void check_decoding(const headwise::Tokenizer& tokenizer,
+                           const std::vector<headwise::TokenId>& ids) {
+  const auto all = tokenizer.decode(ids);
+  require(all.has_value());
+  headwise::DecodeStream stream(tokenizer);
+  for (const headwise::TokenId id : ids) {
+    require(stream.step(id).has_value());
+  }
+  require(stream.finish().has_value());
+}
+
+// `choice` picks the options.
+inline void call(const headwise::Tokenizer& tokenizer, std::string_view text,
+                 unsigned choice) {
+  const headwise::Executor alone = headwise::Executor::with_threads(1).value();
+  headwise::EncodeOptions options{.add_special_tokens = (choice & 1) == 0,
+                                  .executor = &alone};
+  if ((choice & 2) != 0) {
+    options.truncation = {
+        .max_tokens = 1 + (choice >> 4),
+        .stride = choice >> 6,
+        .strategy =
+            static_cast<headwise::TruncationStrategy>((choice >> 2) % 3),
+        .side = static_cast<headwise::TruncationSide>((choice >> 3) & 1)};
+  }
+  const std::string_view second = text.substr(0, text.find('\n'));
+  const auto one = tokenizer.encode(text, options);
+  if (one) {
+    check(tokenizer, *one, text.size(), 0);
+    check_decoding(tokenizer, one->ids);
+  }
+  const auto two = tokenizer.encode_pair(text, second, options);
+  if (two) {
+    check(tokenizer, *two, text.size(), second.size());
+  }
+}
+
+}  // namespace fuzz
