@@ -23,11 +23,13 @@ struct Match {
 
 class Pattern {
  public:
-  // Errors: invalid_argument, with the expression, for one that is wrong or
-  // that needs what is not supported.
+  // Errors, with the expression: invalid_argument for one that is wrong,
+  // unsupported for one that needs what is not supported here.
   static Result<Pattern> compile(std::string_view expression);
   // This text, literally.
   static Pattern literal(std::string_view text);
+  // The words of GPT-2, which ByteLevel cuts a text into.
+  static Pattern gpt2();
 
   Pattern(Pattern&& other) noexcept;
   Pattern& operator=(Pattern&& other) noexcept;
