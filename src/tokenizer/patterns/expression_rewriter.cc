@@ -35,7 +35,7 @@ struct Group {
 class ExpressionRewriter {
  public:
   ExpressionRewriter(std::string_view expression, bool counts_turns)
-      : in_(expression), counts_turns_(counts_turns) {}
+      : in_(expression), result_{.counts_turns = counts_turns} {}
 
   Status run() {
     while (at_ < in_.size()) {
@@ -94,7 +94,6 @@ class ExpressionRewriter {
   void put_class(std::string_view text, std::size_t count);
 
   std::string_view in_;
-  bool counts_turns_;
   std::size_t at_ = 0;
   RewrittenExpression result_;
   bool must_count_ = false;
@@ -148,16 +147,14 @@ void ExpressionRewriter::quantify(const Quantifier& quantifier) {
   Group& group = groups_.back();
   const bool is_group = result_.text[*atom_] == '(';
   const bool is_endless = quantifier.most == 0;
-  std::uint64_t turns = atom_turns_;
-  if (is_group && !is_endless) {
-    turns = std::min(turns * quantifier.most, kMostTurns);
-  }
-  const bool is_long = turns > kUncountedTurns;
-  must_count_ |= is_long || (is_endless && group.gives_nothing_back) ||
-                 (quantifier.is_possessive && (is_endless || is_group));
-  if (counts_turns_ && (is_long || is_endless)) {
-    const std::string counter = "(?:" + std::string(kNothing) + "|";
-    result_.text.insert(*atom_, counter);
+  const std::uint64_t turns = std::min(
+      atom_turns_ * std::max(quantifier.most, std::uint32_t{1}), kMostTurns);
+  const bool is_long = is_endless || turns > kUncountedTurns;
+  must_count_ |=
+      is_long && (group.gives_nothing_back || quantifier.is_possessive ||
+                  (is_group && !is_endless));
+  if (result_.counts_turns && is_long) {
+    result_.text.insert(*atom_, "(?:" + std::string(kNothing) + "|");
     result_.text += ')';
   }
   copy(quantifier.size);
@@ -363,7 +360,6 @@ Status ExpressionRewriter::backreference() {
              in_[at_ + 2] <= '9') {
     return unsupported("has a number of two digits after a backslash");
   }
-  result_.has_backreferences = true;
   result_.text += "(?:";
   result_.text += kCountComparison;
   copy(size);

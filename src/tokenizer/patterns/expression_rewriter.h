@@ -16,7 +16,7 @@ struct RewrittenExpression {
   // Accepted by Oniguruma exactly if the reference accepts the expression: only
   // the names of properties are other ones.
   std::string to_check{};
-  bool has_backreferences = false;
+  bool counts_turns = false;
 };
 
 // What a backreference is preceded by: a callout (regular_expression.cc).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -22,6 +23,8 @@ constexpr std::size_t kLongestExpression = std::size_t{64} << 10U;
 // longer it is: about a second per megabyte at most.
 constexpr std::size_t kWaysOfText = 10'000'000;
 constexpr std::size_t kWaysPerByte = 64;
+// Turns of loops are slower.
+constexpr std::size_t kTurnsPerByte = 16;
 // A search does not tell how many ways it tried. So it begins with a few, and
 // is repeated with more of them where these do not suffice.
 constexpr std::size_t kFirstWays = 64;
@@ -96,10 +99,11 @@ int count_comparison(OnigCalloutArgs* arguments, void* user) {
 // The searches in one text.
 class TextSearch {
  public:
-  TextSearch(OnigRegex expression, std::string_view text)
+  TextSearch(OnigRegex expression, std::string_view text,
+             std::size_t ways_per_byte)
       : expression_(expression),
         text_(text),
-        ways_left_(kWaysOfText + kWaysPerByte * text.size()),
+        ways_left_(kWaysOfText + ways_per_byte * text.size()),
         comparisons_{ways_left_},
         region_(onig_region_new()),
         limits_(onig_new_match_param()) {
@@ -109,7 +113,8 @@ class TextSearch {
     onig_initialize_match_param(limits_.get());
     onig_set_match_stack_limit_size_of_match_param(limits_.get(),
                                                    kLongestStack);
-    onig_set_retry_limit_in_match_of_match_param(limits_.get(), 0);
+    onig_set_retry_limit_in_match_of_match_param(
+        limits_.get(), std::numeric_limits<unsigned long>::max());
     onig_set_progress_callout_of_match_param(limits_.get(), count_comparison);
     onig_set_callout_user_data_of_match_param(limits_.get(), &comparisons_);
   }
@@ -183,6 +188,8 @@ Result<RegularExpression> RegularExpression::compile(
     return expression_error(rewritten.error().code(), result.shown_,
                             rewritten.error().what());
   }
+  result.ways_per_byte_ =
+      rewritten->counts_turns ? kTurnsPerByte : kWaysPerByte;
   std::string why;
   if (!compile_with_oniguruma(rewritten->to_check, why)) {
     return expression_error(ErrorCode::invalid_argument, result.shown_,
@@ -200,7 +207,8 @@ Result<RegularExpression> RegularExpression::compile(
 Status RegularExpression::find(std::string_view text,
                                std::vector<Match>& matches) const {
   matches.clear();
-  TextSearch search(static_cast<OnigRegex>(compiled_.get()), text);
+  TextSearch search(static_cast<OnigRegex>(compiled_.get()), text,
+                    ways_per_byte_);
   std::size_t from = 0;
   while (from <= text.size()) {
     Match match;

@@ -1,6 +1,7 @@
 // An expression that Oniguruma searches for.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ class RegularExpression {
   };
   std::string shown_;  // the expression, for errors
   std::unique_ptr<void, Freed> compiled_;
+  std::size_t ways_per_byte_ = 0;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

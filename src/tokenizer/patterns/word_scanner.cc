@@ -1,16 +1,7 @@
 #include "patterns/word_scanner.h"
 
-#include <array>
-
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
-
-using enum Category;
-constexpr CategorySet kCapitals =
-    CategorySet(lu, lt, lm, lo) | categories::kMarks;
-constexpr CategorySet kSmalls = CategorySet(ll, lm, lo) | categories::kMarks;
-constexpr CategorySet kCapitalAndSmall =
-    CategorySet(lm, lo) | categories::kMarks;
 
 bool is_ascii_letter(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
@@ -54,31 +45,6 @@ std::size_t end_of_ascii_word(std::string_view text, std::size_t at) {
     ++end;
   }
   return end == at + 1 ? at : end;
-}
-
-// [capitals]*[smalls]+
-std::size_t end_of_small_word(std::string_view text, std::size_t at) {
-  const std::size_t capitals = end_of_run(text, at, kCapitals);
-  const std::size_t end = end_of_run(text, capitals, kSmalls);
-  if (end != capitals) {
-    return end;
-  }
-  // No small letter follows: the last letter that is both becomes the small
-  // one.
-  for (std::size_t last = end; last > at;) {
-    const std::size_t begin = before(text, last);
-    if (size_of_one(text, begin, kCapitalAndSmall) != 0) {
-      return last;
-    }
-    last = begin;
-  }
-  return at;
-}
-
-// [capitals]+[smalls]*
-std::size_t end_of_capital_word(std::string_view text, std::size_t at) {
-  const std::size_t capitals = end_of_run(text, at, kCapitals);
-  return capitals == at ? at : end_of_run(text, capitals, kSmalls);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -18,9 +18,39 @@ std::size_t end_of_contraction(std::string_view text, std::size_t at,
                                bool any_case);
 // Where a word of has_ascii_words ends; `at` if there is none.
 std::size_t end_of_ascii_word(std::string_view text, std::size_t at);
-// The same of a word of cuts_at_capitals, without what may lead it.
-std::size_t end_of_small_word(std::string_view text, std::size_t at);
-std::size_t end_of_capital_word(std::string_view text, std::size_t at);
+
+inline constexpr CategorySet kCapitalAndSmall =
+    CategorySet(Category::lm, Category::lo) | categories::kMarks;
+inline constexpr CategorySet kCapitals =
+    CategorySet(Category::lu, Category::lt) | kCapitalAndSmall;
+inline constexpr CategorySet kSmalls =
+    CategorySet(Category::ll) | kCapitalAndSmall;
+
+// The two kinds of words of cuts_at_capitals, without what may lead them.
+// [capitals]*[smalls]+
+inline std::size_t end_of_small_word(std::string_view text, std::size_t at) {
+  const std::size_t capitals = end_of_run(text, at, kCapitals);
+  const std::size_t end = end_of_run(text, capitals, kSmalls);
+  if (end != capitals) {
+    return end;
+  }
+  // No small letter follows: the last letter that is both becomes the small
+  // one.
+  for (std::size_t last = end; last > at;) {
+    const std::size_t begin = before(text, last);
+    if (size_of_one(text, begin, kCapitalAndSmall) != 0) {
+      return last;
+    }
+    last = begin;
+  }
+  return at;
+}
+
+// [capitals]+[smalls]*
+inline std::size_t end_of_capital_word(std::string_view text, std::size_t at) {
+  const std::size_t capitals = end_of_run(text, at, kCapitals);
+  return capitals == at ? at : end_of_run(text, capitals, kSmalls);
+}
 
 // Each function returns where its match at `at` ends; `at` if there is none.
 template <const WordRules& rules>
@@ -90,6 +120,10 @@ class WordScanner {
   }
 
   std::size_t cut_word(std::size_t at) const {
+    if (size_of_one(text_, at + size_of_lead(at), kLettersAndMarks) == 0 &&
+        size_of_one(text_, at, kLettersAndMarks) == 0) {
+      return at;  // as below, but soon
+    }
     std::size_t end = cut_word(at, end_of_small_word);
     end = end == at ? cut_word(at, end_of_capital_word) : end;
     return end == at || rules.contractions != Contractions::after_a_word

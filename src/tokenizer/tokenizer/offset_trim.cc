@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "unicode/character_class.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -11,10 +12,7 @@ namespace {
 constexpr char32_t kByteLevelSpace = 0x120;
 
 bool is_token_space(char32_t code) {
-  return code == kByteLevelSpace || (code >= 0x9 && code <= 0xD) ||
-         code == 0x20 || code == 0x85 || code == 0xA0 || code == 0x1680 ||
-         (code >= 0x2000 && code <= 0x200A) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+  return code == kByteLevelSpace || is_white_space(code);
 }
 
 std::size_t spaces_before(std::string_view token) {

@@ -105,7 +105,7 @@ const std::vector<DecoderCase>& decoder_cases() {
        {"aaa", "a", "ca"},
        "bbca"},
       {R"({"type":"Strip","content":"_","start":1,"stop":2})",
-       {"__a___", "_", "b_"},
+       {"__a___", "b_"},
        "_a_b"},
       {R"({"type":"Sequence","decoders":[{"type":"Fuse"},)"
        R"({"type":"Strip","content":"é","start":2,"stop":1}]})",
@@ -123,6 +123,18 @@ const std::vector<DecoderCase>& decoder_cases() {
        R"({"type":"WordPiece","prefix":"#","cleanup":true}]})",
        {"a ", ". b", " ", "!"},
        "a. b!"},
+      {R"({"type":"ByteFallback"})", {"<0xC3>", "x", "<0x61>"}, "\uFFFDxa"},
+      {R"({"type":"Sequence","decoders":[{"type":"CTC","pad_token":"_",)"
+       R"("word_delimiter_token":"|","cleanup":false},)"
+       R"({"type":"WordPiece","prefix":"#","cleanup":false}]})",
+       {"a", "_", "b"},
+       "a b"},
+      {R"({"type":"Sequence","decoders":[{"type":"Fuse"},)"
+       R"({"type":"Strip","content":"é","start":2,"stop":0}]})",
+       {"é", "a", "é", "b"},
+       "aéb"},
+      // The reference panics.
+      {R"({"type":"Strip","content":"_","start":1,"stop":2})", {"_", "a"}, "a"},
       {R"({"type":"Sequence","decoders":[]})", {"a", "b"}, "ab"},
       {kLlama, {"▁▁a", "▁", "<0xE6>", "<0x97>", "<0xA5>", "▁b"}, " a 日 b"},
       {kLlama, {}, ""},
@@ -150,6 +162,13 @@ TEST(DecoderTest, AStreamGivesWholeCharactersAtOnce) {
             (Tokens{"a", "", "\u00E9", "", "\uFFFD ", "b", ""}));
   EXPECT_EQ(streamed(*read(kLlama).value(), {"<0xA9>", "<0x61>", "b"}),
             (Tokens{"\uFFFD", "\uFFFD", "b", ""}));
+  EXPECT_EQ(streamed(*read(R"({"type":"Sequence","decoders":[)"
+                           R"({"type":"ByteFallback"},)"
+                           R"({"type":"WordPiece","prefix":"#",)"
+                           R"("cleanup":false}]})")
+                          .value(),
+                     {"<0xC3>", "<0xA9>", "<0xC3>", "x"}),
+            (Tokens{"", "", "", "\u00E9 \uFFFD x", ""}));
   EXPECT_EQ(streamed(*read(R"({"type":"BPEDecoder","suffix":"</w>"})").value(),
                      {"a</w>", "b", "c</w>"}),
             (Tokens{"a", " b", "c", ""}));

@@ -129,6 +129,7 @@ TEST(PostProcessorTest, OffsetsLoseSpacesInCharacters) {
       {"aĠ", "a\u00E9", {0, 3}, {0, 1}, {0, 1}},
       {"\u00A0ĠĠ", "\u00E9", {0, 2}, {2, 2}, {2, 2}},
       {"Ġ", "a", {0, 1}, {1, 1}, {0, 0}},
+      {"aĠĠ", "b", {0, 1}, {0, 1}, {0, 1}},
   };
   for (const TrimCase& one : cases) {
     for (const bool prefix : {false, true}) {
@@ -227,6 +228,10 @@ TEST(TruncationTest, OneTextCanBeKept) {
   truncation.strategy = TruncationStrategy::only_first;
   EXPECT_EQ(finish(nullptr, 3, 4, {.truncation = truncation}).value().ids,
             (Ids{0, 50, 51, 52, 53}));
+  // With no room at all, both are cut.
+  truncation.max_tokens = 0;
+  EXPECT_EQ(finish(nullptr, 3, 4, {.truncation = truncation}).value().ids,
+            Ids());
 }
 
 TEST(TruncationTest, OptionsThatDoNotFitAreErrors) {
@@ -258,6 +263,10 @@ TEST(PostProcessorTest, WhatIsWrongIsNamed) {
             "t.json: post_processor.type is Nope, expected the type of a "
             "post-processor");
   EXPECT_EQ(error_of(R"({"type":"BertProcessing","sep":["a",-1],)"
+                     R"("cls":["a",1]})"),
+            "t.json: post_processor.sep[1] is not an id, expected a whole "
+            "number from 0 to 4294967295");
+  EXPECT_EQ(error_of(R"({"type":"BertProcessing","sep":["a",4294967296],)"
                      R"("cls":["a",1]})"),
             "t.json: post_processor.sep[1] is not an id, expected a whole "
             "number from 0 to 4294967295");
