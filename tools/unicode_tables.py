@@ -6,7 +6,7 @@ package `tokenizers`, found by asking it.
     tools/unicode_tables.py
 
 Its regular expressions and its Rust code have different versions of Unicode, so
-no file of Unicode says the same. Takes five minutes.
+no file of Unicode says the same. Takes two minutes.
 """
 
 import pathlib
@@ -219,7 +219,7 @@ def varint(number):
 
 
 def write_named(sets):
-    """The lengths of the runs of characters out of the set and in it, in turns."""
+    """The distances between the edges of each set (named_class.h)."""
     sets = dict(sets)
     # Single bytes of Latin-1 in brackets are words of another table.
     sets["word]"] = matched("[[:word:]]")

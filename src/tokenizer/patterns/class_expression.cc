@@ -22,23 +22,23 @@ void add_code(std::string& text, char32_t code) {
 
 std::string class_expression(std::string_view property, bool negated,
                              bool in_bracket) {
-  std::vector<CharacterRange> ranges = named_class(property, in_bracket);
-  if (ranges.empty()) {
+  std::vector<char32_t> edges = named_class(property, in_bracket);
+  if (edges.empty()) {
     return {};
   }
-  if (negated) {
-    ranges = complement(ranges);
-    if (ranges.empty()) {
-      return std::string(kNothing);
-    }
+  if (negated) {  // from 0 to 0 is nothing
+    edges.insert(edges.begin(), 0);
+    edges.push_back(0x110000);
   }
   std::string text = "[";
-  for (const CharacterRange& range : ranges) {
-    add_code(text, range.first);
-    text += '-';
-    add_code(text, range.last);
+  for (std::size_t edge = 0; edge < edges.size(); edge += 2) {
+    if (edges[edge] < edges[edge + 1]) {
+      add_code(text, edges[edge]);
+      text += '-';
+      add_code(text, edges[edge + 1] - 1);
+    }
   }
-  return text + "]";
+  return text.size() > 1 ? text + "]" : std::string(kNothing);
 }
 
 std::string word_boundary_expression(bool negated) {

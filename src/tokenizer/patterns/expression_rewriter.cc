@@ -15,6 +15,9 @@ namespace {
 // Groups and brackets in each other: functions of Oniguruma call themselves.
 constexpr std::size_t kDeepestExpression = 200;
 constexpr std::size_t kLongestRewritten = std::size_t{8} << 20U;
+// Under (?i) Oniguruma takes much longer to compile.
+constexpr std::size_t kLongestFolded = std::size_t{4} << 10U;
+constexpr std::size_t kLongestFoldedRewritten = std::size_t{1} << 20U;
 // Turns of counted loops in each other before they are counted.
 constexpr std::uint64_t kUncountedTurns = 64;
 constexpr std::uint64_t kMostTurns = 1'000'000'000;
@@ -40,7 +43,9 @@ class ExpressionRewriter {
   Status run() {
     while (at_ < in_.size()) {
       HEADWISE_TRY(step());
-      if (result_.text.size() > kLongestRewritten) {
+      if (result_.text.size() >
+              (has_folded_ ? kLongestFoldedRewritten : kLongestRewritten) ||
+          (has_folded_ && in_.size() > kLongestFolded)) {
         return unsupported("is too long");
       }
     }
@@ -97,6 +102,7 @@ class ExpressionRewriter {
   std::size_t at_ = 0;
   RewrittenExpression result_;
   bool must_count_ = false;
+  bool has_folded_ = false;
   bool in_bracket_ = false;
   std::vector<Group> groups_{1};
   // What a quantifier would repeat begins here.
@@ -220,6 +226,7 @@ Status ExpressionRewriter::open_options() {
       group.is_extended = is_on;
     } else if (option == 'i') {
       group.ignores_case = is_on;
+      has_folded_ |= is_on;
     }
     copy(1);
   }

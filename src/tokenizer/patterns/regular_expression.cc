@@ -17,6 +17,8 @@ namespace {
 
 // Compiling takes time that grows faster than the expression.
 constexpr std::size_t kLongestExpression = std::size_t{64} << 10U;
+// Its functions call themselves.
+constexpr unsigned kDeepestTree = 1000;
 
 // The work of a search is how often Oniguruma tries another way. The reference
 // stops after 10 million ways of one match; a text gets that, and more the
@@ -50,6 +52,7 @@ using Compiled =
 // Empty, with the library's reason in `why`, if it does not compile.
 Compiled compile_with_oniguruma(std::string_view text, std::string& why) {
   static const bool is_initialized = [] {
+    onig_set_parse_depth_limit(kDeepestTree);
     OnigEncoding encoding = ONIG_ENCODING_UTF8;
     return onig_initialize(&encoding, 1) == ONIG_NORMAL;
   }();

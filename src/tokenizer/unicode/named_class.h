@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,19 +11,12 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-// From `first` to `last`.
-struct CharacterRange {
-  char32_t first = 0;
-  char32_t last = 0;
-};
-
-// Sorted; empty if no property has this name. Names are compared without case,
-// spaces, hyphens and underscores. In brackets, `[\w]`, the engine's words lack
-// six characters.
-std::vector<CharacterRange> named_class(std::string_view name, bool in_bracket);
-
-std::vector<CharacterRange> complement(
-    const std::vector<CharacterRange>& ranges);
+// The edges of a class: its characters are those from the first edge up to, but
+// without, the second, and so on in pairs. The last edge may be U+110000. Empty
+// if no property has this name. Names are compared without case, spaces,
+// hyphens and underscores. In brackets, `[\w]`, the engine's words lack six
+// characters.
+std::vector<char32_t> named_class(std::string_view name, bool in_bracket);
 
 struct NamedClass {
   const char* name;    // "word]": words in brackets
@@ -33,7 +25,7 @@ struct NamedClass {
 extern const NamedClass kNamedClasses[];
 extern const std::size_t kNamedClassCount;
 // Of each class the number of its edges and the distances between them, from 0,
-// as varints: the first edge is where the class begins.
+// as varints. The edge U+110000 is left out.
 extern const std::uint8_t kNamedClassRuns[];
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer
