@@ -22,7 +22,8 @@ bool is_sentencepiece(std::string_view bytes);
 //     text; literal (false), true for a content that is not normalised
 //   model of BPE: merge_ranks, a rank for each merge, only where several have
 //     the same: then the leftmost is first
-//   model of Unigram: unk_score, the score of an unknown character. A piece
+//   model of Unigram: unk_score, the score of an unknown character; float_sums
+//     (false), true if the score of each path is rounded to 32 bits. A piece
 //     with a score of minus infinity is never found in a text.
 // Errors: bad_data; unsupported, for BPE with unused pieces, too.
 Result<TokenizerSpec> sentencepiece_spec(const SentencePieceModel& model,
