@@ -16,7 +16,6 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\u2581";
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 Json normalizer_of(const SentencePieceModel& model) {
@@ -39,26 +38,18 @@ Json normalizer_of(const SentencePieceModel& model) {
           {"user_defined_symbols", symbols}};
 }
 
-Json replace_step(std::string_view from, std::string_view to) {
-  return {
-      {"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
-}
-
 Json decoder_of(const SentencePieceModel& model, std::string_view unknown) {
   Json steps = Json::array();
-  steps.push_back(replace_step(unknown, model.unk_surface));
-  steps.push_back(replace_step(kSpaceMark, " "));
+  steps.push_back({{"type", "SentencePiece"},
+                   {"unk_token", unknown},
+                   {"unk_surface", model.unk_surface},
+                   {"strip_space",
+                    model.add_dummy_prefix || model.remove_extra_whitespaces},
+                   {"strip_spaces", model.remove_extra_whitespaces}});
   if (model.byte_fallback) {
     steps.push_back({{"type", "ByteFallback"}});
   }
   steps.push_back({{"type", "Fuse"}});
-  if (model.add_dummy_prefix || model.remove_extra_whitespaces) {
-    constexpr std::uint64_t kAll = std::uint64_t{1} << 31U;
-    steps.push_back({{"type", "Strip"},
-                     {"content", " "},
-                     {"start", model.remove_extra_whitespaces ? kAll : 1},
-                     {"stop", 0}});
-  }
   return {{"type", "Sequence"}, {"decoders", steps}};
 }
 
@@ -86,13 +77,16 @@ Json added_tokens_of(const SentencePieceModel& model) {
 void set_unigram(const SentencePieceModel& model, std::size_t unknown,
                  TokenizerSpec& spec) {
   constexpr float kUnknownPenalty = 10;
+  constexpr double kUserDefined = 0.1;
   float least = std::numeric_limits<float>::max();
   for (const auto& [text, score, type] : model.pieces) {
     least = type == PieceType::normal ? std::min(least, score) : least;
-    // A user-defined symbol is better than any other piece.
-    spec.pieces.emplace_back(text, type == PieceType::normal         ? score
-                                   : type == PieceType::user_defined ? 0
-                                                                     : -kNever);
+    // User-defined symbols are better than other pieces, long ones more so.
+    spec.pieces.emplace_back(
+        text, type == PieceType::normal ? score
+              : type == PieceType::user_defined
+                  ? kUserDefined * static_cast<double>(text.size() - 1)
+                  : -kNever);
   }
   spec.json["model"] = {{"type", "Unigram"},
                         {"unk_id", unknown},

@@ -17,7 +17,8 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 bool is_sentencepiece(std::string_view bytes);
 
 // The spec has keys that no tokenizer.json has:
-//   normalizer: the type SentencePiece (sentencepiece_normalizer.h)
+//   normalizer and decoder: the type SentencePiece
+//     (sentencepiece_normalizer.h, sentencepiece_decoder.h)
 //   added_tokens: in_text (true), false for tokens that are never found in a
 //     text; literal (false), true for a content that is not normalised
 //   model of BPE: merge_ranks, a rank for each merge, only where several have
