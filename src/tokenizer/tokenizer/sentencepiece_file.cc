@@ -11,11 +11,12 @@
 #include "tokenizer/protobuf_fields.h"
 #include "tokenizer/ranked_merges.h"
 #include "tokenizer/spec_parts.h"
+#include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\u2581";
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 Json normalizer_of(const SentencePieceModel& model) {
   Json symbols = Json::array();
@@ -37,25 +38,18 @@ Json normalizer_of(const SentencePieceModel& model) {
           {"user_defined_symbols", symbols}};
 }
 
-Json replace_step(std::string_view from, std::string_view to) {
-  return {
-      {"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
-}
-
 Json decoder_of(const SentencePieceModel& model, std::string_view unknown) {
   Json steps = Json::array();
-  steps.push_back(replace_step(unknown, model.unk_surface));
-  steps.push_back(replace_step(kSpaceMark, " "));
+  steps.push_back({{"type", "SentencePiece"},
+                   {"unk_token", unknown},
+                   {"unk_surface", model.unk_surface},
+                   {"strip_space",
+                    model.add_dummy_prefix || model.remove_extra_whitespaces},
+                   {"strip_spaces", model.remove_extra_whitespaces}});
   if (model.byte_fallback) {
     steps.push_back({{"type", "ByteFallback"}});
   }
   steps.push_back({{"type", "Fuse"}});
-  if (model.add_dummy_prefix || model.remove_extra_whitespaces) {
-    steps.push_back({{"type", "Strip"},
-                     {"content", " "},
-                     {"start", model.whitespace_as_suffix ? 0 : 1},
-                     {"stop", model.whitespace_as_suffix ? 1 : 0}});
-  }
   return {{"type", "Sequence"}, {"decoders", steps}};
 }
 
@@ -82,32 +76,23 @@ Json added_tokens_of(const SentencePieceModel& model) {
 
 void set_unigram(const SentencePieceModel& model, std::size_t unknown,
                  TokenizerSpec& spec) {
-  constexpr double kUnknownPenalty = 10;
-  constexpr double kUserDefinedPenalty = 0.1;
-  // As SentencePiece begins: the best score is not below the smallest positive
-  // number.
+  constexpr float kUnknownPenalty = 10;
+  constexpr double kUserDefined = 0.1;
   float least = std::numeric_limits<float>::max();
-  float best = std::numeric_limits<float>::min();
-  for (const ScoredPiece& piece : model.pieces) {
-    if (piece.type == PieceType::normal) {
-      least = std::min(least, piece.score);
-      best = std::max(best, piece.score);
-    }
-  }
-  for (const ScoredPiece& piece : model.pieces) {
-    double score = -std::numeric_limits<double>::infinity();
-    if (piece.type == PieceType::normal) {
-      score = piece.score;
-    } else if (piece.type == PieceType::user_defined) {
-      score =
-          static_cast<double>(piece.text.size()) * best - kUserDefinedPenalty;
-    }
-    spec.pieces.emplace_back(piece.text, score);
+  for (const auto& [text, score, type] : model.pieces) {
+    least = type == PieceType::normal ? std::min(least, score) : least;
+    // User-defined symbols are better than other pieces, long ones more so.
+    spec.pieces.emplace_back(
+        text, type == PieceType::normal ? score
+              : type == PieceType::user_defined
+                  ? kUserDefined * static_cast<double>(text.size() - 1)
+                  : -kNever);
   }
   spec.json["model"] = {{"type", "Unigram"},
                         {"unk_id", unknown},
                         {"byte_fallback", model.byte_fallback},
-                        {"unk_score", least - kUnknownPenalty}};
+                        {"unk_score", least - kUnknownPenalty},
+                        {"float_sums", true}};
 }
 
 // Pieces that others may be joined to, the best score first.
@@ -168,9 +153,15 @@ Status set_bpe(const SentencePieceModel& model, std::size_t unknown,
                         {"byte_fallback", model.byte_fallback}};
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const ScoredPiece& piece = model.pieces[id];
-    if (piece.type == PieceType::unused && model.model == PieceModel::bpe) {
+    const bool joined =
+        piece.type == PieceType::unused && model.model == PieceModel::bpe;
+    const bool found = piece.type == PieceType::control &&
+                       first_character(piece.text).bytes == piece.text.size();
+    if (joined || found) {
       return subject.of_entry(message("piece {}", id).text())
-          .error(ErrorCode::unsupported, "is unused, which BPE cannot have");
+          .error(ErrorCode::unsupported,
+                 joined ? "is unused, which BPE cannot have"
+                        : "is a control symbol with one character");
     }
     spec.vocabulary.emplace_back(piece.text, static_cast<std::uint32_t>(id));
   }

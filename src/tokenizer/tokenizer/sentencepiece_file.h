@@ -17,12 +17,14 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 bool is_sentencepiece(std::string_view bytes);
 
 // The spec has keys that no tokenizer.json has:
-//   normalizer: the type SentencePiece (sentencepiece_normalizer.h)
+//   normalizer and decoder: the type SentencePiece
+//     (sentencepiece_normalizer.h, sentencepiece_decoder.h)
 //   added_tokens: in_text (true), false for tokens that are never found in a
 //     text; literal (false), true for a content that is not normalised
 //   model of BPE: merge_ranks, a rank for each merge, only where several have
 //     the same: then the leftmost is first
-//   model of Unigram: unk_score, the score of an unknown character. A piece
+//   model of Unigram: unk_score, the score of an unknown character; float_sums
+//     (false), true if the score of each path is rounded to 32 bits. A piece
 //     with a score of minus infinity is never found in a text.
 // Errors: bad_data; unsupported, for BPE with unused pieces, too.
 Result<TokenizerSpec> sentencepiece_spec(const SentencePieceModel& model,
