@@ -17,20 +17,24 @@ namespace {
 using Pieces = std::vector<std::pair<std::string, double>>;
 
 constexpr double kUnknownPenalty = 10;
+constexpr int kLargestPower = 250;  // of scores: others are read exactly
 constexpr std::uint32_t kNoPath = UnigramNode{}.begin;
 
 // A score as the reference reads it from a JSON text: it rounds the digits, and
 // divides by a power of ten. The last bit decides between equal paths.
 double reread(double score) {
+  if (!std::isfinite(score)) {
+    return score;
+  }
   std::array<char, 32> text{};
   const auto written = std::to_chars(text.begin(), text.end(), std::abs(score),
                                      std::chars_format::scientific);
   const char* const e = std::find(text.begin(), written.ptr, 'e');
-  if (e == written.ptr) {
-    return score;  // not finite
+  int power = std::atoi(e + 1);
+  if (std::abs(power) > kLargestPower) {
+    return score;
   }
   std::uint64_t digits = 0;
-  int power = std::atoi(e + 1);
   for (const char* at = text.begin(); at != e; ++at) {
     if (*at != '.') {
       digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');

@@ -8,8 +8,9 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
 constexpr std::size_t kFirstSlots = 1024;
-constexpr std::size_t kMostSlots = std::size_t{1} << 17U;  // 2 MiB
-constexpr std::size_t kLongestWord = 256;
+constexpr std::size_t kMostSlots = std::size_t{1} << 17U;   // 2 MiB
+constexpr std::size_t kMostTokens = std::size_t{1} << 19U;  // 6 MiB
+constexpr std::size_t kLongestWord = 64;
 constexpr std::size_t kMostTokensOfWord = 256;
 
 }  // namespace
@@ -29,7 +30,7 @@ std::size_t WordCache::slot(std::string_view word, std::uint64_t hash) const {
 
 std::optional<std::span<const ModelToken>> WordCache::find(
     std::string_view word) const {
-  if (slots_.empty() || word.size() > kLongestWord) {
+  if (slots_.empty()) {
     return {};
   }
   const Slot& found = slots_[slot(word, byte_hash(word))];
@@ -44,7 +45,7 @@ void WordCache::add(std::string_view word, std::span<const ModelToken> tokens) {
       tokens.size() > kMostTokensOfWord) {
     return;
   }
-  if (2 * (used_ + 1) > slots_.size()) {
+  if (2 * (used_ + 1) > slots_.size() || tokens_.size() > kMostTokens) {
     grow();
   }
   const std::uint64_t hash = byte_hash(word);
@@ -59,10 +60,8 @@ void WordCache::add(std::string_view word, std::span<const ModelToken> tokens) {
 }
 
 void WordCache::grow() {
-  if (slots_.size() == kMostSlots) {
-    *this = {};  // the pools' memory, too: words may have been long
-    slots_.resize(kFirstSlots);
-    return;
+  if (slots_.size() == kMostSlots || tokens_.size() > kMostTokens) {
+    *this = {};
   }
   const std::vector<Slot> old = std::exchange(
       slots_,

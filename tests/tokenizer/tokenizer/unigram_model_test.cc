@@ -27,7 +27,8 @@ TEST(UnigramModelTest, TakesTheBestSum) {
 
 TEST(UnigramModelTest, JoinsUnknownCharacters) {
   const Pieces pieces = {{"u", 0},       {"a", -1},      {"xy", -100},
-                         {"<0xC3>", -3}, {"<0xA9>", -3}, {"<0x78>", -3}};
+                         {"<0xC3>", -3}, {"<0xA9>", -3}, {"<0x78>", -3},
+                         {"<0x79>", -3}};
   const auto model = model_of(unigram_spec({{"unk_id", 0}}, pieces));
   EXPECT_EQ(tokens_of(*model, "a\u00E9x\u00E9a"), "a[0,1) u[1,6) a[6,7)");
   // The piece of the unknown token is joined, too.
@@ -39,6 +40,7 @@ TEST(UnigramModelTest, JoinsUnknownCharacters) {
   EXPECT_EQ(tokens_of(*bytes, "ax\u00E9a"),
             "a[0,1) <0x78>[1,4) <0xC3>[1,4) <0xA9>[1,4) a[4,5)");
   EXPECT_EQ(tokens_of(*bytes, "axza"), "a[0,1) u[1,3) a[3,4)");
+  EXPECT_EQ(tokens_of(*bytes, "axya"), "a[0,1) xy[1,3) a[3,4)");
 }
 
 TEST(UnigramModelTest, AnUnknownCharacterScores10LessThanTheWorstPiece) {
