@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-using Pieces = std::vector<std::pair<std::string, double>>;
+using ScoredPieces = std::vector<std::pair<std::string, double>>;
 
 constexpr double kUnknownPenalty = 10;
 constexpr int kLargestPower = 250;  // of scores: others are read exactly
@@ -49,7 +49,7 @@ double reread(double score) {
 }
 
 // The id of a piece is its place.
-TokenTable table_of(const Pieces& pieces) {
+TokenTable piece_table(const ScoredPieces& pieces) {
   std::vector<TokenTable::Entry> entries;
   entries.reserve(pieces.size());
   for (const auto& [text, score] : pieces) {
@@ -60,7 +60,7 @@ TokenTable table_of(const Pieces& pieces) {
 
 class UnigramModel final : public TableModel {
  public:
-  UnigramModel(const Pieces& pieces, std::optional<ModelId> unknown,
+  UnigramModel(const ScoredPieces& pieces, std::optional<ModelId> unknown,
                bool byte_fallback, FileSubject subject);
 
   Status encode(std::string_view word, ModelMemory& memory,
@@ -89,9 +89,10 @@ class UnigramModel final : public TableModel {
   FileSubject subject_;
 };
 
-UnigramModel::UnigramModel(const Pieces& pieces, std::optional<ModelId> unknown,
-                           bool byte_fallback, FileSubject subject)
-    : TableModel(table_of(pieces)),
+UnigramModel::UnigramModel(const ScoredPieces& pieces,
+                           std::optional<ModelId> unknown, bool byte_fallback,
+                           FileSubject subject)
+    : TableModel(piece_table(pieces)),
       trie_(vocabulary_.all()),
       unknown_(unknown),
       byte_tokens_(byte_fallback ? ByteTokens(vocabulary_) : ByteTokens()),
