@@ -1,7 +1,6 @@
 #include "tokenizer/bpe_merges.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <functional>
 
@@ -14,14 +13,6 @@ namespace {
 // a queue, so that their time is not quadratic.
 constexpr std::size_t kFewSymbols = 64;
 constexpr std::uint32_t kNoSymbol = UINT32_MAX;
-
-// A symbol, and the merge with the one after it.
-struct RankedSymbol {
-  std::uint32_t id;
-  std::uint32_t size;
-  std::uint32_t rank;
-  std::uint32_t merged;
-};
 
 }  // namespace
 
@@ -50,79 +41,49 @@ void BpeMerges::apply(ModelMemory& memory) const {
   if (grow_ && memory.symbols.size() <= kFewSymbols) {
     merge_few(memory.symbols);
   } else {
-    merge_many(memory);
+    merge_many(memory.symbols, memory.queue);
   }
 }
 
-void BpeMerges::merge_few(std::vector<BpeSymbol>& symbols) const {
-  std::array<RankedSymbol, kFewSymbols> parts;  // NOLINT: set below
-  std::size_t count = symbols.size();
-  const auto rank = [&](std::size_t n) {
-    const Slot& pair = find(parts[n].id, parts[n + 1].id);
-    parts[n].rank = pair.rank;
-    parts[n].merged = pair.merged;
+void BpeMerges::merge_few(Symbols& symbols) const {
+  const auto set_rank = [&](std::size_t n) {
+    symbols[n].rank = kNoRank;
+    if (n + 1 < symbols.size()) {
+      const Slot& pair = find(symbols[n].id, symbols[n + 1].id);
+      symbols[n].rank = pair.rank;
+      symbols[n].merged = pair.merged;
+    }
   };
-  for (std::size_t n = 0; n < count; ++n) {
-    parts[n] = {symbols[n].id, symbols[n].size, kNoRank, 0};
+  for (std::size_t n = 0; n < symbols.size(); ++n) {
+    set_rank(n);
   }
-  for (std::size_t n = 0; n + 1 < count; ++n) {
-    rank(n);
-  }
-  while (count > 1) {
-    const auto best = static_cast<std::size_t>(
-        std::ranges::min_element(parts.begin(), parts.begin() + count, {},
-                                 &RankedSymbol::rank) -
-        parts.begin());
-    if (parts[best].rank == kNoRank) {
-      break;
+  while (symbols.size() > 1) {
+    const auto best = std::ranges::min_element(symbols, {}, &BpeSymbol::rank);
+    if (best->rank == kNoRank) {
+      return;
     }
-    parts[best].id = parts[best].merged;
-    parts[best].size += parts[best + 1].size;
-    std::copy(parts.begin() + best + 2, parts.begin() + count,
-              parts.begin() + best + 1);
-    --count;
-    parts[best].rank = kNoRank;
-    if (best + 1 < count) {
-      rank(best);
-    }
-    if (best > 0) {
-      rank(best - 1);
-    }
-  }
-  symbols.resize(count);
-  for (std::size_t n = 0; n < count; ++n) {
-    symbols[n] = {parts[n].id, parts[n].size};
-  }
-}
-
-void BpeMerges::merge_many(ModelMemory& memory) const {
-  std::vector<LinkedBpeSymbol>& links = memory.links;
-  links.clear();
-  for (const BpeSymbol& symbol : memory.symbols) {
-    const auto n = static_cast<std::uint32_t>(links.size());
-    links.push_back({symbol.id, symbol.size, n - 1, n + 1});
-  }
-  if (!links.empty()) {
-    links.back().next = kNoSymbol;
-  }
-  merge_links(links, memory.queue);
-  memory.symbols.clear();
-  for (const LinkedBpeSymbol& link : links) {
-    if (link.size > 0) {
-      memory.symbols.push_back({link.id, link.size});
+    best->id = best->merged;
+    best->size += std::next(best)->size;
+    symbols.erase(std::next(best));
+    const auto at = static_cast<std::size_t>(best - symbols.begin());
+    set_rank(at);
+    if (at > 0) {
+      set_rank(at - 1);
     }
   }
 }
 
-void BpeMerges::merge_links(std::vector<LinkedBpeSymbol>& links,
-                            std::vector<std::uint64_t>& queue) const {
+void BpeMerges::merge_many(Symbols& symbols, Queue& queue) const {
   queue.clear();
-  for (std::uint32_t n = 0; n + 1 < links.size(); ++n) {
-    push_pair(links, n, queue);
+  const auto count = static_cast<std::uint32_t>(symbols.size());
+  for (std::uint32_t n = 0; n < count; ++n) {
+    symbols[n].previous = n == 0 ? kNoSymbol : n - 1;
+    symbols[n].next = n + 1 < count ? n + 1 : kNoSymbol;
+    push_pair(symbols, n, queue);
   }
   std::ranges::make_heap(queue, std::greater<>());
   const auto push = [&](std::uint32_t left) {
-    if (push_pair(links, left, queue)) {
+    if (push_pair(symbols, left, queue)) {
       std::ranges::push_heap(queue, std::greater<>());
     }
   };
@@ -131,36 +92,35 @@ void BpeMerges::merge_links(std::vector<LinkedBpeSymbol>& links,
     const std::uint64_t best = queue.back();
     queue.pop_back();
     const auto at = static_cast<std::uint32_t>(best);
-    if (merge_at(links, at, merged_[best >> 32U])) {
-      if (links[at].next != kNoSymbol) {
-        push(at);
-      }
-      if (links[at].previous != kNoSymbol) {
-        push(links[at].previous);
-      }
+    if (merge_at(symbols, at, merged_[best >> 32U])) {
+      push(at);
+      push(symbols[at].previous);
     }
   }
+  std::erase_if(symbols, [](const BpeSymbol& one) { return one.size == 0; });
 }
 
 // An entry of the queue is a rank and the place of the left symbol.
-bool BpeMerges::push_pair(const std::vector<LinkedBpeSymbol>& links,
-                          std::uint32_t left,
-                          std::vector<std::uint64_t>& queue) const {
+bool BpeMerges::push_pair(const Symbols& symbols, std::uint32_t left,
+                          Queue& queue) const {
+  if (left == kNoSymbol || symbols[left].next == kNoSymbol) {
+    return false;
+  }
   const std::uint32_t rank =
-      find(links[left].id, links[links[left].next].id).rank;
+      find(symbols[left].id, symbols[symbols[left].next].id).rank;
   if (rank != kNoRank) {
     queue.push_back(std::uint64_t{rank} << 32U | left);
   }
   return rank != kNoRank;
 }
 
-bool BpeMerges::merge_at(std::vector<LinkedBpeSymbol>& links, std::uint32_t at,
+bool BpeMerges::merge_at(Symbols& symbols, std::uint32_t at,
                          std::uint32_t merged) const {
-  LinkedBpeSymbol& left = links[at];
+  BpeSymbol& left = symbols[at];
   if (left.size == 0 || left.next == kNoSymbol) {
     return false;
   }
-  LinkedBpeSymbol& right = links[left.next];
+  BpeSymbol& right = symbols[left.next];
   const Slot& pair = find(left.id, right.id);
   // As in the reference, an old entry is not out of date if its pair was
   // replaced by one that makes the same token.
@@ -172,7 +132,7 @@ bool BpeMerges::merge_at(std::vector<LinkedBpeSymbol>& links, std::uint32_t at,
   left.next = right.next;
   right.size = 0;
   if (left.next != kNoSymbol) {
-    links[left.next].previous = at;
+    symbols[left.next].previous = at;
   }
   return true;
 }

@@ -42,14 +42,13 @@ class BpeMerges {
   const Slot& find(std::uint32_t left, std::uint32_t right) const {
     return slots_[place(left, right)];
   }
-  void merge_few(std::vector<BpeSymbol>& symbols) const;
-  void merge_many(ModelMemory& memory) const;
-  void merge_links(std::vector<LinkedBpeSymbol>& links,
-                   std::vector<std::uint64_t>& queue) const;
-  bool push_pair(const std::vector<LinkedBpeSymbol>& links, std::uint32_t left,
-                 std::vector<std::uint64_t>& queue) const;
-  bool merge_at(std::vector<LinkedBpeSymbol>& links, std::uint32_t at,
-                std::uint32_t merged) const;
+  using Symbols = std::vector<BpeSymbol>;
+  using Queue = std::vector<std::uint64_t>;
+  void merge_few(Symbols& symbols) const;
+  void merge_many(Symbols& symbols, Queue& queue) const;
+  bool push_pair(const Symbols& symbols, std::uint32_t left,
+                 Queue& queue) const;
+  bool merge_at(Symbols& symbols, std::uint32_t at, std::uint32_t merged) const;
 
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> merged_;  // by rank

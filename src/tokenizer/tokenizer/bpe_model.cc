@@ -23,7 +23,7 @@ const std::array<std::string, 256>& byte_spellings() {
   return spellings;
 }
 
-std::uint32_t size_of(std::string_view text) {
+std::uint32_t text_size(std::string_view text) {
   return static_cast<std::uint32_t>(text.size());
 }
 
@@ -54,7 +54,7 @@ Status BpeModel::encode(std::string_view word, ModelMemory& memory,
       options_.byte_level ? spelled(word, memory.text) : word;
   if (options_.ignore_merges) {
     if (const auto id = find(text)) {
-      tokens.push_back({*id, 0, size_of(word)});
+      tokens.push_back({*id, 0, text_size(word)});
       return ok();
     }
   }
@@ -145,7 +145,7 @@ void BpeModel::add_tokens(std::string_view text,
     text.remove_prefix(part.size());
     std::uint32_t begin = end;
     if (!options_.byte_level) {
-      end += size_of(part);
+      end += text_size(part);
     } else {  // each character is a byte
       begin -= !part.empty() && continues_character(part.front()) ? 1 : 0;
       end += static_cast<std::uint32_t>(std::ranges::count_if(

@@ -45,17 +45,6 @@ Result<BpeOptions> read_options(const JsonPart& model,
   return options;
 }
 
-// The second token of a merge without the prefix: nothing if it is too short.
-std::optional<std::string_view> without_prefix(std::string_view token,
-                                               std::string_view prefix) {
-  if (token.size() < prefix.size() ||
-      (token.size() > prefix.size() &&
-       continues_character(token[prefix.size()]))) {
-    return {};
-  }
-  return token.substr(prefix.size());
-}
-
 // In tokens, not texts.
 Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
                                           const MergedTexts& texts,
@@ -63,7 +52,9 @@ Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
                                           std::string_view prefix) {
   std::vector<BpeMerge> merges;
   merges.reserve(texts.size());
-  for (const auto& [left, right] : texts) {
+  for (const auto& pair : texts) {
+    const auto& left = pair.first;
+    const auto& right = pair.second;
     const auto fault = [&](Message expected) {
       return model.subject()
           .of_entry("model.merges[" + std::to_string(merges.size()) + "]")
@@ -71,13 +62,15 @@ Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
               message("joins {} and {}", printable(left), printable(right)),
               std::move(expected));
     };
-    const auto rest = without_prefix(right, prefix);
-    if (!rest) {
+    // The reference takes off bytes, whatever they are.
+    const std::size_t taken = prefix.size();
+    if (right.size() < taken ||
+        (right.size() > taken && continues_character(right[taken]))) {
       return fault(
           message("the prefix {} of the second one", printable(prefix)));
     }
     BpeMerge merge;
-    const std::string merged = left + std::string(*rest);
+    const std::string merged = left + right.substr(taken);
     for (const auto& [text, id] : {std::pair(&left, &merge.left),
                                    {&right, &merge.right},
                                    {&merged, &merge.merged}}) {
@@ -127,8 +120,6 @@ BpeCuts find_cuts(const MergedTexts& texts, const TokenTable& vocabulary) {
     }
   }
   std::ranges::sort(cuts.joined);
-  const auto repeated = std::ranges::unique(cuts.joined);
-  cuts.joined.erase(repeated.begin(), repeated.end());
   return cuts;
 }
 

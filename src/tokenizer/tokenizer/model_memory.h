@@ -13,12 +13,11 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 // A part of a word that BPE has not merged further.
 struct BpeSymbol {
   std::uint32_t id = 0;
-  std::uint32_t size = 0;  // in bytes of the word
-};
-
-struct LinkedBpeSymbol {
-  std::uint32_t id = 0;
-  std::uint32_t size = 0;  // 0: merged with the one before
+  std::uint32_t size = 0;  // in bytes of the word; 0: merged into another one
+  // In short words: the merge with the symbol after it.
+  std::uint32_t rank = 0;
+  std::uint32_t merged = 0;
+  // In long words: the symbols on both sides.
   std::uint32_t previous = 0;
   std::uint32_t next = 0;
 };
@@ -33,7 +32,6 @@ struct UnigramNode {
 struct ModelMemory {
   std::string text;  // a piece that is spelled for a search
   std::vector<BpeSymbol> symbols;
-  std::vector<LinkedBpeSymbol> links;
   std::vector<std::uint64_t> queue;
   std::vector<UnigramNode> nodes;
 

@@ -14,23 +14,27 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-using Pieces = std::vector<std::pair<std::string, double>>;
+using ScoredPieces = std::vector<std::pair<std::string, double>>;
 
 constexpr double kUnknownPenalty = 10;
+constexpr int kLargestPower = 250;  // of scores: others are read exactly
 constexpr std::uint32_t kNoPath = UnigramNode{}.begin;
 
 // A score as the reference reads it from a JSON text: it rounds the digits, and
 // divides by a power of ten. The last bit decides between equal paths.
 double reread(double score) {
+  if (!std::isfinite(score)) {
+    return score;
+  }
   std::array<char, 32> text{};
   const auto written = std::to_chars(text.begin(), text.end(), std::abs(score),
                                      std::chars_format::scientific);
   const char* const e = std::find(text.begin(), written.ptr, 'e');
-  if (e == written.ptr) {
-    return score;  // not finite
+  int power = std::atoi(e + 1);
+  if (std::abs(power) > kLargestPower) {
+    return score;
   }
   std::uint64_t digits = 0;
-  int power = std::atoi(e + 1);
   for (const char* at = text.begin(); at != e; ++at) {
     if (*at != '.') {
       digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
@@ -45,7 +49,7 @@ double reread(double score) {
 }
 
 // The id of a piece is its place.
-TokenTable table_of(const Pieces& pieces) {
+TokenTable piece_table(const ScoredPieces& pieces) {
   std::vector<TokenTable::Entry> entries;
   entries.reserve(pieces.size());
   for (const auto& [text, score] : pieces) {
@@ -56,7 +60,7 @@ TokenTable table_of(const Pieces& pieces) {
 
 class UnigramModel final : public TableModel {
  public:
-  UnigramModel(const Pieces& pieces, std::optional<ModelId> unknown,
+  UnigramModel(const ScoredPieces& pieces, std::optional<ModelId> unknown,
                bool byte_fallback, FileSubject subject);
 
   Status encode(std::string_view word, ModelMemory& memory,
@@ -85,9 +89,10 @@ class UnigramModel final : public TableModel {
   FileSubject subject_;
 };
 
-UnigramModel::UnigramModel(const Pieces& pieces, std::optional<ModelId> unknown,
-                           bool byte_fallback, FileSubject subject)
-    : TableModel(table_of(pieces)),
+UnigramModel::UnigramModel(const ScoredPieces& pieces,
+                           std::optional<ModelId> unknown, bool byte_fallback,
+                           FileSubject subject)
+    : TableModel(piece_table(pieces)),
       trie_(vocabulary_.all()),
       unknown_(unknown),
       byte_tokens_(byte_fallback ? ByteTokens(vocabulary_) : ByteTokens()),

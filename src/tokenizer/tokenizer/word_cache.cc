@@ -7,10 +7,11 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::size_t kFirstSlots = 1024;
-constexpr std::size_t kMostSlots = std::size_t{1} << 17U;  // 2 MiB
-constexpr std::size_t kLongestWord = 256;
-constexpr std::size_t kMostTokensOfWord = 256;
+constexpr std::size_t kFirstCacheSlots = 1024;
+constexpr std::size_t kMostCacheSlots = std::size_t{1} << 17U;    // 2 MiB
+constexpr std::size_t kMostCachedTokens = std::size_t{1} << 19U;  // 6 MiB
+constexpr std::size_t kLongestCachedWord = 64;
+constexpr std::size_t kMostCachedOfWord = 256;
 
 }  // namespace
 
@@ -29,7 +30,7 @@ std::size_t WordCache::slot(std::string_view word, std::uint64_t hash) const {
 
 std::optional<std::span<const ModelToken>> WordCache::find(
     std::string_view word) const {
-  if (slots_.empty() || word.size() > kLongestWord) {
+  if (slots_.empty()) {
     return {};
   }
   const Slot& found = slots_[slot(word, byte_hash(word))];
@@ -40,11 +41,11 @@ std::optional<std::span<const ModelToken>> WordCache::find(
 }
 
 void WordCache::add(std::string_view word, std::span<const ModelToken> tokens) {
-  if (word.empty() || word.size() > kLongestWord ||
-      tokens.size() > kMostTokensOfWord) {
+  if (word.empty() || word.size() > kLongestCachedWord ||
+      tokens.size() > kMostCachedOfWord) {
     return;
   }
-  if (2 * (used_ + 1) > slots_.size()) {
+  if (2 * (used_ + 1) > slots_.size() || tokens_.size() > kMostCachedTokens) {
     grow();
   }
   const std::uint64_t hash = byte_hash(word);
@@ -59,14 +60,12 @@ void WordCache::add(std::string_view word, std::span<const ModelToken> tokens) {
 }
 
 void WordCache::grow() {
-  if (slots_.size() == kMostSlots) {
-    *this = {};  // the pools' memory, too: words may have been long
-    slots_.resize(kFirstSlots);
-    return;
+  if (slots_.size() == kMostCacheSlots || tokens_.size() > kMostCachedTokens) {
+    *this = {};
   }
   const std::vector<Slot> old = std::exchange(
       slots_,
-      std::vector<Slot>(slots_.empty() ? kFirstSlots : 2 * slots_.size()));
+      std::vector<Slot>(slots_.empty() ? kFirstCacheSlots : 2 * slots_.size()));
   for (const Slot& moved : old) {
     if (moved.word_size != 0) {
       const std::string_view word =

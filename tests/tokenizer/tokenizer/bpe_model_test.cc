@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tokenizer/model_words.h"
@@ -111,8 +112,8 @@ TEST(BpeModelTest, IgnoreMergesTakesWholeWords) {
 }
 
 TEST(BpeModelTest, ByteLevelWordsAreSpelled) {
-  const std::vector<std::string> texts = {"a",      "\u0120",  "\u00C3",
-                                          "\u00A9", "\u0120a", "\u00C3\u00A9"};
+  const std::vector<std::string> texts = {
+      "a", "\u0120", "\u00C3", "\u00A9", "\u0120a", "\u00C3\u00A9", "\u0143"};
   const auto model = model_of(
       bpe_spec(bpe({{"ignore_merges", true}}), texts, {{"\u0120", "a"}}), true);
   EXPECT_EQ(tokens_of(*model, " a"), "\u0120a[0,2)");
@@ -120,10 +121,13 @@ TEST(BpeModelTest, ByteLevelWordsAreSpelled) {
   EXPECT_EQ(tokens_of(*model, "\u00E9 a"),
             "\u00C3[0,1) \u00A9[1,2) \u0120a[2,4)");
   EXPECT_EQ(tokens_of(*model, "\xA9"), "\u00A9[0,1)");
+  EXPECT_EQ(tokens_of(*model, "\xAD"), "\u0143[0,1)");
   // "b" is dropped: offsets are those of the spelling, in which U+0120 has two
   // bytes.
   EXPECT_EQ(tokens_of(*model, "b a"), "\u0120a[0,2)");
   EXPECT_EQ(tokens_of(*model, "baa a"), "a[0,1) a[1,2) \u0120a[2,4)");
+  EXPECT_EQ(tokens_of(*model, "b b"), "\u0120[0,2)");
+  EXPECT_EQ(tokens_of(*model, "b \xA9"), "\u0120[0,2) \u00A9[1,3)");
 }
 
 TEST(BpeModelTest, ErrorsNameTheMerge) {

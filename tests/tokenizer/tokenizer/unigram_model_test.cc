@@ -27,18 +27,27 @@ TEST(UnigramModelTest, TakesTheBestSum) {
 
 TEST(UnigramModelTest, JoinsUnknownCharacters) {
   const Pieces pieces = {{"u", 0},       {"a", -1},      {"xy", -100},
-                         {"<0xC3>", -3}, {"<0xA9>", -3}, {"<0x78>", -3}};
+                         {"<0xC3>", -3}, {"<0xA9>", -3}, {"<0x78>", -3},
+                         {"<0x79>", -3}};
   const auto model = model_of(unigram_spec({{"unk_id", 0}}, pieces));
   EXPECT_EQ(tokens_of(*model, "a\u00E9x\u00E9a"), "a[0,1) u[1,6) a[6,7)");
   // The piece of the unknown token is joined, too.
   EXPECT_EQ(tokens_of(*model, "auza"), "a[0,1) u[1,3) a[3,4)");
-  // They may be a piece with a lower score.
-  EXPECT_EQ(tokens_of(*model, "axya"), "a[0,1) xy[1,3) a[3,4)");
   const auto bytes =
       model_of(unigram_spec({{"unk_id", 0}, {"byte_fallback", true}}, pieces));
   EXPECT_EQ(tokens_of(*bytes, "ax\u00E9a"),
             "a[0,1) <0x78>[1,4) <0xC3>[1,4) <0xA9>[1,4) a[4,5)");
   EXPECT_EQ(tokens_of(*bytes, "axza"), "a[0,1) u[1,3) a[3,4)");
+}
+
+// Their path may be better than that of a piece with the same characters.
+TEST(UnigramModelTest, JoinedUnknownCharactersMayBeAPiece) {
+  for (const bool byte_fallback : {false, true}) {
+    const auto model = model_of(unigram_spec(
+        {{"unk_id", 0}, {"byte_fallback", byte_fallback}},
+        {{"u", 20}, {"a", -1}, {"ux", -100}, {"<0x75>", -3}, {"<0x78>", -3}}));
+    EXPECT_EQ(tokens_of(*model, "auxa"), "a[0,1) ux[1,3) a[3,4)");
+  }
 }
 
 TEST(UnigramModelTest, AnUnknownCharacterScores10LessThanTheWorstPiece) {

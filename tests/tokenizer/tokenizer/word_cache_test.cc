@@ -41,12 +41,26 @@ TEST(WordCacheTest, IsEmptiedWhenItIsFull) {
   EXPECT_LE(kept, 65536);
 }
 
+TEST(WordCacheTest, IsEmptiedWhenItHasManyTokens) {
+  WordCache cache;
+  const std::vector<ModelToken> many(200);
+  std::size_t kept = 0;
+  for (std::uint32_t n = 0; n < 20000; ++n) {
+    cache.add(std::to_string(n), many);
+  }
+  for (std::uint32_t n = 0; n < 20000; ++n) {
+    kept += cache.find(std::to_string(n)) ? 1 : 0;
+  }
+  EXPECT_GT(kept, 0);
+  EXPECT_LE(kept, 2623);
+}
+
 TEST(WordCacheTest, DoesNotKeepHugeWords) {
   WordCache cache;
-  const std::string huge(70000, 'a');
+  const std::string huge(300, 'a');
   cache.add(huge, tokens_for(1));
   EXPECT_FALSE(cache.find(huge));
-  cache.add("many", std::vector<ModelToken>(70000));
+  cache.add("many", std::vector<ModelToken>(300));
   EXPECT_FALSE(cache.find("many"));
 }
 
