@@ -1,6 +1,7 @@
 #include "unicode/graphemes.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "unicode/characters.h"
 #include "unicode/grapheme_table.h"
@@ -17,8 +18,9 @@ GraphemeClass grapheme_class(char32_t code) {
   }
   const auto found =
       std::ranges::lower_bound(kGraphemeRanges, code, {}, &GraphemeRange::last);
-  return found != kGraphemeRanges.end() && found->first <= code ? found->kind
-                                                                : other;
+  return found != std::end(kGraphemeRanges) && found->first <= code
+             ? found->kind
+             : other;
 }
 
 // `open`: `before` is a syllable without a last consonant.

@@ -33,6 +33,8 @@ TEST(BertNormalizerTest, TextsHaveTheCharactersAndPositionsOfTheReference) {
        "a b ",
        {{1, 2}, {2, 3}, {9, 10}, {10, 13}}},
       {kUncased, "\u0130", "i", {{0, 2}}},
+      {kUncased, "\u1E69\u302Eb", "s\u302Eb", {{0, 3}, {3, 6}, {6, 7}}},
+      {kUncased, "\u09CB", "\u09C7\u09BE", {{0, 3}, {0, 3}}},
       {kUncased, "\u033D\u034F\u302E", "\u302E", {{4, 7}}},
       {kUncased, "\u033D\u00AD\u302E", "\u302E", {{0, 2}}},
       {kUncased, "a\u0301\u302E\u0323", "a\u302E", {{0, 1}, {3, 6}}},

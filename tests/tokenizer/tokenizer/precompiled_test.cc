@@ -74,9 +74,11 @@ TEST(PrecompiledTest, ClustersAreReplacedLikeInTheReference) {
                                            {"o", "0"},
                                            {"\u30AB\u3099", "!"},
                                            {"\r\n", " "},
-                                           {"\u0915", "k"}})
+                                           {"\u0915", "k"},
+                                           {"u\u0301", "U"}})
                                .json();
   const std::vector<NormalizerCase> cases = {
+      {json, "zzu\u0301z", "zzUz", {{0, 1}, {1, 2}, {2, 3}, {5, 6}}},
       {json, "zAz", "zbcdz", {{0, 1}, {1, 2}, {1, 2}, {1, 2}, {2, 3}}},
       {json, "zxy", "zy", {{0, 1}, {2, 3}}},
       {json, "xyz", "yz", {{0, 1}, {1, 2}}},

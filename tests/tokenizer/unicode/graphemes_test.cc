@@ -25,6 +25,7 @@ TEST(GraphemesTest, TheFirstClusterIsThatOfTheReference) {
       {"\u1100\uAC00\u1161\u11A8", "\u1161"},
       {"\uAC00\u11A8", "\uAC00"},
       {"\uAC01\u11A8", "\u1161"},
+      {"\uAC01", "\u1161"},
       {"\u1161\u1161", "\uAC00"},
       // pictographs
       {"\u00A9\u0301\u200D\u00A9\u200D\U0001F600", "\u00A9"},
