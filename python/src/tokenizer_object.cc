@@ -70,7 +70,7 @@ nb::list list_of(const Values& values, const Made& made) {
       PyList_New(static_cast<Py_ssize_t>(values.size())));
   Py_ssize_t at = 0;
   for (const auto& value : values) {
-    PyList_SET_ITEM(list.ptr(), at++, made(value).release().ptr());
+    PyList_SetItem(list.ptr(), at++, made(value).release().ptr());
   }
   return list;
 }
