@@ -37,6 +37,11 @@ void AlignedText::append(std::string_view bytes, Span from) {
 }
 
 void AlignedText::append(char32_t code, Span from) {
+  if (code < 0x80) {
+    own_ += static_cast<char>(code);
+    from_.push_back(from);
+    return;
+  }
   append_character(own_, code);
   from_.resize(own_.size(), from);
 }
@@ -50,12 +55,15 @@ void AlignedText::append(const AlignedText& source, std::size_t begin,
                  source.from_.begin() + static_cast<std::ptrdiff_t>(end));
     return;
   }
-  from_.reserve(own_.size());
+  std::size_t next = from_.size();
+  from_.resize(own_.size());
   while (begin < end) {
+    const std::uint32_t at = source.begin_ + static_cast<std::uint32_t>(begin);
     const std::uint32_t bytes =
         first_character(source.viewed_.substr(begin)).bytes;
-    const std::uint32_t at = source.begin_ + static_cast<std::uint32_t>(begin);
-    from_.resize(from_.size() + bytes, {at, at + bytes});
+    for (std::uint32_t n = 0; n < bytes; ++n) {
+      from_[next++] = {at, at + bytes};
+    }
     begin += bytes;
   }
 }

@@ -33,13 +33,9 @@ struct BertSteps {
   bool lowered = false;
 };
 
-// Letters of large scripts, which clean text keeps as they are.
-bool is_common_letter(char32_t code) {
-  return (code >= 0x3041 && code <= 0x3096) ||
-         (code >= 0x30A1 && code <= 0x30FA) ||
-         (code >= 0x4E00 && code <= 0x9FFF) ||
-         (code >= 0xAC00 && code <= 0xD7A3);
-}
+// Large scripts without case and marks, most of the texts in them.
+bool is_ideograph(char32_t code) { return code >= 0x4E00 && code <= 0x9FFF; }
+bool is_syllable(char32_t code) { return code >= 0xAC00 && code <= 0xD7A3; }
 
 // Writes what becomes of characters.
 class BertWriter {
@@ -48,7 +44,7 @@ class BertWriter {
       : steps_(steps), result_(result) {}
 
   void add(char32_t code, Span from) {
-    if (steps_.clean && !is_common_letter(code)) {
+    if (steps_.clean) {
       if (is_dropped(code)) {
         return;
       }
@@ -173,16 +169,17 @@ class BertNormalizer : public Normalizer {
     writer.flush();
     const std::string_view becomes = result.text();
     if (becomes.empty()) {
-      return kDropped;
+      // A mark of class 0 keeps those before and behind it apart.
+      return steps_.clean && is_dropped(code) ? kDropped : kNotQuick;
     }
     const Character first = first_character(becomes);
     return first.bytes == becomes.size() ? first.code : kNotQuick;
   }
 
   bool is_kept(char32_t code) const {
-    return code < kQuickCodes
-               ? quick_[code] == code
-               : code >= 0x4E00 && code <= 0x9FFF && !steps_.spaced;
+    return code < kQuickCodes ? quick_[code] == code
+                              : (is_ideograph(code) && !steps_.spaced) ||
+                                    (is_syllable(code) && !steps_.stripped);
   }
 
   // The first byte from `at` on of a character that may change.
@@ -201,14 +198,24 @@ class BertNormalizer : public Normalizer {
   std::size_t change(const AlignedText& text, std::size_t at,
                      BertWriter& writer, AlignedText& result) const {
     const Character character = first_character(text.text().substr(at));
+    const char32_t code = character.code;
     const Span from = text.from(at, at + character.bytes);
-    const char32_t becomes =
-        character.code < kQuickCodes ? quick_[character.code] : kNotQuick;
-    if (becomes == kNotQuick) {
-      writer.add(character.code, from);
-    } else if (becomes != kDropped) {
+    if (is_ideograph(code)) {
       writer.flush();
-      result.append(becomes, from);
+      for (const char32_t spaced : {U' ', code, U' '}) {
+        result.append(spaced, from);
+      }
+    } else if (is_syllable(code)) {
+      writer.flush();
+      const Decomposition decomposition(code);
+      for (const char32_t part : decomposition.codes()) {
+        result.append(part, from);
+      }
+    } else if (code >= kQuickCodes || quick_[code] == kNotQuick) {
+      writer.add(code, from);
+    } else if (quick_[code] != kDropped) {
+      writer.flush();
+      result.append(quick_[code], from);
     }
     return character.bytes;
   }

@@ -9,14 +9,14 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-using Merges = std::vector<std::pair<std::string, std::string>>;
+using MergedTexts = std::vector<std::pair<std::string, std::string>>;
 
 // The reference reads a number of 32 bits: smaller ones are 0.
 Status check_dropout(const JsonPart& model) {
   double dropout = 0;
   HEADWISE_TRY(model.get("dropout", dropout));
   if (!(dropout >= 0 && dropout <= 1)) {
-    return model.unexpected("dropout", "0 to 1");
+    return model.unexpected("dropout", "a number from 0 to 1");
   }
   return static_cast<float>(dropout) == 0
              ? ok()
@@ -24,116 +24,132 @@ Status check_dropout(const JsonPart& model) {
                                        ErrorCode::unsupported));
 }
 
-Result<BpeOptions> read_options(const JsonPart& model, bool byte_level) {
+Result<BpeOptions> read_options(const JsonPart& model,
+                                const TokenTable& vocabulary) {
   BpeOptions options;
-  options.byte_level = byte_level;
+  std::optional<std::string> unk_token;
+  bool byte_fallback = false;
   HEADWISE_TRY(check_dropout(model));
-  HEADWISE_TRY(model.get("unk_token", options.unk_token));
+  HEADWISE_TRY(model.get("unk_token", unk_token));
   HEADWISE_TRY(model.get("continuing_subword_prefix", options.prefix));
   HEADWISE_TRY(model.get("end_of_word_suffix", options.suffix));
   HEADWISE_TRY(model.get("fuse_unk", options.fuse_unk));
-  HEADWISE_TRY(model.get("byte_fallback", options.byte_fallback));
+  HEADWISE_TRY(model.get("byte_fallback", byte_fallback));
   HEADWISE_TRY(model.get("ignore_merges", options.ignore_merges));
+  if (unk_token) {
+    options.unknown = unknown_token(model, *unk_token, vocabulary);
+  }
+  if (byte_fallback) {
+    options.byte_tokens = ByteTokens(vocabulary);
+  }
   return options;
 }
 
-// Merges as ids.
+// The second token of a merge without the prefix: nothing if it is too short.
+std::optional<std::string_view> without_prefix(std::string_view token,
+                                               std::string_view prefix) {
+  if (token.size() < prefix.size() ||
+      (token.size() > prefix.size() &&
+       continues_character(token[prefix.size()]))) {
+    return {};
+  }
+  return token.substr(prefix.size());
+}
+
+// In tokens, not texts.
 Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
-                                          const Merges& merges,
+                                          const MergedTexts& texts,
                                           const TokenTable& vocabulary,
                                           std::string_view prefix) {
-  std::vector<BpeMerge> read;
-  read.reserve(merges.size());
-  std::string merged;
-  for (const auto& [left, right] : merges) {
-    const auto fault = [&](Message given, Message expected) {
-      const auto name = "model.merges[" + std::to_string(read.size()) + "]";
-      return model.subject().of_entry(name).bad_data(std::move(given),
-                                                     std::move(expected));
+  std::vector<BpeMerge> merges;
+  merges.reserve(texts.size());
+  for (const auto& [left, right] : texts) {
+    const auto fault = [&](Message expected) {
+      return model.subject()
+          .of_entry("model.merges[" + std::to_string(merges.size()) + "]")
+          .bad_data(
+              message("joins {} and {}", printable(left), printable(right)),
+              std::move(expected));
     };
-    if (right.size() < prefix.size() ||
-        (right.size() > prefix.size() &&
-         continues_character(right[prefix.size()]))) {
-      return fault(message("joins {} to {}", printable(left), printable(right)),
-                   message("a second token that begins with the "
-                           "continuing_subword_prefix {}",
-                           printable(prefix)));
+    const auto rest = without_prefix(right, prefix);
+    if (!rest) {
+      return fault(
+          message("the prefix {} of the second one", printable(prefix)));
     }
-    merged = left;
-    merged += std::string_view(right).substr(prefix.size());
-    const auto known = [&](std::string_view text) {
-      return vocabulary.find(text);
-    };
-    const auto a = known(left), b = known(right), ab = known(merged);
-    if (!a || !b || !ab) {
-      return fault(message("joins {} to {}", printable(left), printable(right)),
-                   message("{} in model.vocab", printable(!a   ? left
-                                                          : !b ? right
-                                                               : merged)));
+    BpeMerge merge;
+    const std::string merged = left + std::string(*rest);
+    for (const auto& [text, id] : {std::pair(&left, &merge.left),
+                                   {&right, &merge.right},
+                                   {&merged, &merge.merged}}) {
+      const auto found = vocabulary.find(*text);
+      if (!found) {
+        return fault(message("{} in model.vocab", printable(*text)));
+      }
+      *id = *found;
     }
-    read.push_back({*a, *b, *ab});
+    merges.push_back(merge);
   }
-  return read;
+  return merges;
 }
 
-// Whether each token is as long as its two parts, counted without prefixes.
-bool tokens_grow(const std::vector<BpeMerge>& merges,
-                 const TokenTable& vocabulary, std::string_view prefix) {
-  const auto length = [&](ModelId id) {
-    const std::string_view text = *vocabulary.token(id);
-    return text.size() - (text.starts_with(prefix) ? prefix.size() : 0);
-  };
-  return std::ranges::all_of(merges, [&](const BpeMerge& merge) {
-    const std::size_t left = length(merge.left);
-    const std::size_t right = length(merge.right);
-    return left > 0 && right > 0 && length(merge.merged) == left + right;
-  });
-}
-
-// Whether all that merges join, and nothing else, tells the tokens of a word:
-// then it may be cut where they join nothing.
-bool merges_decide(const BpeOptions& options, const BpeParts& parts,
+// Whether a word's tokens depend on nothing but the merges of its characters.
+bool merges_decide(const BpeOptions& options, const TokenTable& vocabulary,
                    const std::vector<BpeMerge>& merges) {
-  const bool spelled =
-      !options.byte_level && options.prefix.empty() && options.suffix.empty();
-  // Characters that are dropped move the tokens after them.
-  const bool drops = !options.unk_token && !parts.byte_tokens.has_every_byte();
   const auto is_text = [&](ModelId id) {
-    return id != parts.unknown && !parts.byte_tokens.has_id(id);
+    const bool unknown =
+        options.unknown && *options.unknown && **options.unknown == id;
+    return !unknown && !options.byte_tokens.has_id(id);
   };
-  return spelled && !drops && !options.ignore_merges &&
-         !parts.vocabulary.repeats_ids() &&
+  // Characters that are dropped move the tokens after them.
+  const bool drops = !options.unknown && !options.byte_tokens.has_every_byte();
+  return !options.byte_level && options.prefix.empty() &&
+         options.suffix.empty() && !options.ignore_merges && !drops &&
+         !vocabulary.repeats_ids() &&
          std::ranges::all_of(merges, [&](const BpeMerge& merge) {
            return is_text(merge.left) && is_text(merge.right);
          });
+}
+
+// Not before characters that may become one unknown token with those before.
+BpeCuts find_cuts(const MergedTexts& texts, const TokenTable& vocabulary) {
+  BpeCuts cuts;
+  for (const char32_t boundary : {U'\u2581', U' '}) {
+    std::string after;
+    append_character(after, boundary);
+    if (!vocabulary.find(after)) {
+      continue;
+    }
+    cuts.before += boundary;
+    for (const auto& [left, right] : texts) {
+      if (!left.empty() && right.starts_with(after)) {
+        cuts.joined.emplace_back(last_character(left).code, boundary);
+      }
+    }
+  }
+  std::ranges::sort(cuts.joined);
+  const auto repeated = std::ranges::unique(cuts.joined);
+  cuts.joined.erase(repeated.begin(), repeated.end());
+  return cuts;
 }
 
 }  // namespace
 
 MadeModel make_bpe(const JsonPart& model, TokenizerSpec& spec,
                    bool byte_level) {
-  HEADWISE_ASSIGN(BpeOptions options, read_options(model, byte_level));
-  BpeParts parts;
-  parts.vocabulary = TokenTable(std::exchange(spec.vocabulary, {}));
-  const Merges texts = std::exchange(spec.merges, {});
+  TokenTable vocabulary(std::exchange(spec.vocabulary, {}));
+  const MergedTexts texts = std::exchange(spec.merges, {});
+  HEADWISE_ASSIGN(BpeOptions options, read_options(model, vocabulary));
+  options.byte_level = byte_level;
   HEADWISE_ASSIGN(const std::vector<BpeMerge> merges,
-                  read_merges(model, texts, parts.vocabulary, options.prefix));
-  const bool grow = tokens_grow(merges, parts.vocabulary, options.prefix);
-  parts.merges = BpeMerges(merges, grow);
-  if (options.byte_fallback) {
-    parts.byte_tokens = ByteTokens(parts.vocabulary);
-  }
-  if (options.unk_token) {
-    parts.unknown = parts.vocabulary.find(*options.unk_token);
-    if (!parts.unknown) {
-      parts.no_unknown =
-          model.unexpected("unk_token", "a token of model.vocab");
-    }
-  }
-  if (grow && merges_decide(options, parts, merges)) {
-    parts.cuts = BpeCuts(texts, parts.vocabulary);
-  }
-  return {std::make_unique<BpeModel>(std::move(options), std::move(parts))};
+                  read_merges(model, texts, vocabulary, options.prefix));
+  BpeCuts cuts = merges_decide(options, vocabulary, merges)
+                     ? find_cuts(texts, vocabulary)
+                     : BpeCuts();
+  // With other ids, or prefixes, a token may be as long as a part of it.
+  const bool grow = !vocabulary.repeats_ids() && options.prefix.empty();
+  BpeMerges by_rank(merges, grow);
+  return {std::make_unique<BpeModel>(std::move(vocabulary), std::move(by_rank),
+                                     std::move(options), std::move(cuts))};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

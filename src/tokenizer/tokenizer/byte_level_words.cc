@@ -1,6 +1,7 @@
 #include "tokenizer/byte_level_words.h"
 
 #include "patterns/known_patterns.h"
+#include "tokenizer/shared_keys.h"
 #include "tokenizer/split.h"
 #include "unicode/byte_alphabet.h"
 
@@ -77,14 +78,9 @@ class ByteLevelWords : public PreTokenizer {
 
 Result<std::unique_ptr<PreTokenizer>> read_byte_level_words(
     const JsonPart& part, ByteLevelEnd end) {
-  bool add_prefix_space = true;
-  bool trim_offsets = true;  // counts in post-processors only
-  bool use_regex = true;
-  HEADWISE_TRY(part.require("add_prefix_space", add_prefix_space));
-  HEADWISE_TRY(part.require("trim_offsets", trim_offsets));
-  HEADWISE_TRY(part.get("use_regex", use_regex));
-  return std::unique_ptr<PreTokenizer>(
-      std::make_unique<ByteLevelWords>(add_prefix_space, use_regex, end));
+  HEADWISE_ASSIGN(const auto keys, read_byte_level(part));
+  return std::unique_ptr<PreTokenizer>(std::make_unique<ByteLevelWords>(
+      keys.add_prefix_space, keys.use_regex, end));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
@@ -12,41 +11,39 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct DecodeStream::State {
-  State(const Tokenizer& of, bool skips_special)
-      : source(of), skip_special_tokens(skips_special) {
-    start();
-  }
+  const Tokenizer& source;
+  bool skip_special_tokens;
+  std::optional<tokenizer::Decoder> decoder{};
+  bool is_first = true;
 
   void start() {
+    is_first = true;
     decoder.reset();
     if (source.decoder() != nullptr) {
-      decoder.emplace(source.decoder()->stream());
+      decoder = *source.decoder();
     }
-    is_first = true;
   }
 
   Result<std::string> decode(std::vector<std::string> tokens,
                              tokenizer::Next next) {
     if (decoder) {
-      HEADWISE_TRY(decoder->apply(tokens, next));
+      HEADWISE_TRY(decoder->stream(tokens, next));
     }
     std::string text;
     for (const std::string& token : tokens) {
       // Without a decoder, spaces join the tokens.
-      text += !decoder && !std::exchange(is_first, false) ? " " : "";
+      text += decoder || is_first ? "" : " ";
       text += token;
+      is_first = false;
     }
     return text;
   }
-
-  const Tokenizer& source;
-  bool skip_special_tokens;
-  std::optional<tokenizer::DecoderStream> decoder{};
-  bool is_first = true;
 };
 
 DecodeStream::DecodeStream(const Tokenizer& tokenizer, bool skip_special_tokens)
-    : state_(std::make_unique<State>(tokenizer, skip_special_tokens)) {}
+    : state_(std::make_unique<State>(State{tokenizer, skip_special_tokens})) {
+  state_->start();
+}
 
 Result<std::string> DecodeStream::step(TokenId id) {
   return catching_out_of_memory([&]() -> Result<std::string> {

@@ -9,37 +9,24 @@
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
-#include "tokenizer/decoder_step.h"
+#include "tokenizer/decoder_steps.h"
 #include "tokenizer/json_part.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-using DecoderSteps = std::vector<std::unique_ptr<DecoderStep>>;
-
-class DecoderStream {
- public:
-  explicit DecoderStream(DecoderSteps steps) : steps_(std::move(steps)) {}
-
-  // `tokens` are the next ones; joined, they become the next part of the text.
-  // Errors: a regular expression that reached its limits.
-  Status apply(std::vector<std::string>& tokens, Next next);
-
- private:
-  DecoderSteps steps_;
-};
-
 class Decoder {
  public:
-  explicit Decoder(DecoderSteps steps) : steps_(std::move(steps)) {}
+  explicit Decoder(std::vector<DecoderStep> steps) : steps_(std::move(steps)) {}
 
-  DecoderStream stream() const;
   // Changes all tokens of a text; joined, they are the text. May be called by
   // several threads at once. Errors: a regular expression that reached its
   // limits.
   Status apply(std::vector<std::string>& tokens) const;
+  // Takes the tokens as they come. Copy the decoder: it remembers them.
+  Status stream(std::vector<std::string>& tokens, Next next);
 
  private:
-  DecoderSteps steps_;  // at the start of a stream
+  std::vector<DecoderStep> steps_;
 };
 
 // The decoder of a tokenizer.json; null if it has none. Errors: bad_data;

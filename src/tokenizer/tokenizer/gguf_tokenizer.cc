@@ -230,7 +230,7 @@ Result<TokenizerSpec> GgufTokenizer::byte_level() const {
       {"added_tokens", added_tokens()},
       {"pre_tokenizer", byte_level_split(split->patterns)},
       {"post_processor", edge_tokens({split->adds_bos, false})},
-      {"decoder", {{"type", "ByteLevel"}}},
+      {"decoder", byte_level_decoding()},
       {"model", {{"type", "BPE"}, {"ignore_merges", split->ignores_merges}}}};
   if (split->composes) {
     spec.json["normalizer"] = {{"type", "NFC"}};

@@ -1,17 +1,13 @@
 #include "tokenizer/metaspace_words.h"
 
-#include <array>
+#include <algorithm>
 #include <string>
 
+#include "tokenizer/shared_keys.h"
 #include "tokenizer/split.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
-
-// Which pieces get a replacement in front: all, or one where the text begins.
-enum class PrependScheme { first, always, never };
-constexpr std::array<std::string_view, 3> kPrependSchemes = {"first", "always",
-                                                             "never"};
 
 class MetaspaceWords : public PreTokenizer {
  public:
@@ -64,30 +60,13 @@ class MetaspaceWords : public PreTokenizer {
   bool split_;
 };
 
-// Files of older versions say add_prefix_space instead.
-Status check_prefix_space(const JsonPart& part, PrependScheme scheme) {
-  bool add_prefix_space = true;
-  HEADWISE_TRY(part.get("add_prefix_space", add_prefix_space));
-  return add_prefix_space || scheme == PrependScheme::never
-             ? ok()
-             : Status(part.unexpected("add_prefix_space",
-                                      "true, or prepend_scheme never"));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<PreTokenizer>> read_metaspace_words(
     const JsonPart& part) {
-  char32_t replacement = 0;
-  HEADWISE_TRY(part.require("replacement", replacement));
-  auto scheme = static_cast<std::size_t>(PrependScheme::always);
-  HEADWISE_TRY(part.get("prepend_scheme", kPrependSchemes, scheme));
-  const auto chosen = static_cast<PrependScheme>(scheme);
-  HEADWISE_TRY(check_prefix_space(part, chosen));
-  bool split = true;
-  HEADWISE_TRY(part.get("split", split));
-  return std::unique_ptr<PreTokenizer>(
-      std::make_unique<MetaspaceWords>(replacement, chosen, split));
+  HEADWISE_ASSIGN(const auto keys, read_metaspace(part));
+  return std::unique_ptr<PreTokenizer>(std::make_unique<MetaspaceWords>(
+      keys.replacement, keys.scheme, keys.split));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

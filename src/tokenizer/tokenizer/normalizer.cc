@@ -22,17 +22,17 @@ struct NormalizerType {
 
 constexpr std::array kNormalizerTypes = {
     NormalizerType{"BertNormalizer", "clean_text", read_bert_normalizer},
-    NormalizerType{"NFC", {}, read_nfc},
-    NormalizerType{"NFD", {}, read_nfd},
-    NormalizerType{"NFKC", {}, read_nfkc},
-    NormalizerType{"NFKD", {}, read_nfkd},
-    NormalizerType{"Nmt", {}, read_nmt},
-    NormalizerType{"Lowercase", {}, read_lowercase},
-    NormalizerType{"Strip", "strip_left", read_strip},
-    NormalizerType{"StripAccents", {}, read_strip_accents},
-    NormalizerType{"Prepend", "prepend", read_prepend},
-    NormalizerType{"Replace", "pattern", read_replace},
-    NormalizerType{"Precompiled", {}, read_precompiled},
+    NormalizerType{"NFC", {}, read_nfc_normalizer},
+    NormalizerType{"NFD", {}, read_nfd_normalizer},
+    NormalizerType{"NFKC", {}, read_nfkc_normalizer},
+    NormalizerType{"NFKD", {}, read_nfkd_normalizer},
+    NormalizerType{"Nmt", {}, read_nmt_normalizer},
+    NormalizerType{"Lowercase", {}, read_lowercase_normalizer},
+    NormalizerType{"Strip", "strip_left", read_strip_normalizer},
+    NormalizerType{"StripAccents", {}, read_strip_accents_normalizer},
+    NormalizerType{"Prepend", "prepend", read_prepend_normalizer},
+    NormalizerType{"Replace", "pattern", read_replace_normalizer},
+    NormalizerType{"Precompiled", {}, read_precompiled_normalizer},
     NormalizerType{"ByteLevel", {}, read_byte_level_normalizer},
     NormalizerType{"Sequence", "normalizers", nullptr}};
 

@@ -20,17 +20,17 @@ MadeNormalizer make_normalizer(Arguments&&... arguments) {
 }
 
 MadeNormalizer read_bert_normalizer(const JsonPart& part);
-MadeNormalizer read_nfc(const JsonPart& part);
-MadeNormalizer read_nfd(const JsonPart& part);
-MadeNormalizer read_nfkc(const JsonPart& part);
-MadeNormalizer read_nfkd(const JsonPart& part);
-MadeNormalizer read_nmt(const JsonPart& part);
-MadeNormalizer read_lowercase(const JsonPart& part);
-MadeNormalizer read_strip_accents(const JsonPart& part);
-MadeNormalizer read_strip(const JsonPart& part);
-MadeNormalizer read_prepend(const JsonPart& part);
-MadeNormalizer read_replace(const JsonPart& part);
+MadeNormalizer read_nfc_normalizer(const JsonPart& part);
+MadeNormalizer read_nfd_normalizer(const JsonPart& part);
+MadeNormalizer read_nfkc_normalizer(const JsonPart& part);
+MadeNormalizer read_nfkd_normalizer(const JsonPart& part);
+MadeNormalizer read_nmt_normalizer(const JsonPart& part);
+MadeNormalizer read_lowercase_normalizer(const JsonPart& part);
+MadeNormalizer read_strip_accents_normalizer(const JsonPart& part);
+MadeNormalizer read_strip_normalizer(const JsonPart& part);
+MadeNormalizer read_prepend_normalizer(const JsonPart& part);
+MadeNormalizer read_replace_normalizer(const JsonPart& part);
 MadeNormalizer read_byte_level_normalizer(const JsonPart& part);
-MadeNormalizer read_precompiled(const JsonPart& part);
+MadeNormalizer read_precompiled_normalizer(const JsonPart& part);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

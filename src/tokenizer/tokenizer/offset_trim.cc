@@ -46,9 +46,9 @@ std::size_t spaces_after(std::string_view token) {
 }  // namespace
 
 void trim_offsets(std::string_view text, std::string_view token,
-                  bool keeps_first, ByteSpan& span) {
+                  bool keeps_only, ByteSpan& span) {
   std::size_t before = spaces_before(token);
-  before -= before > 0 && keeps_first ? 1 : 0;
+  before -= before == 1 && keeps_only ? 1 : 0;
   for (; before > 0 && span.begin < span.end; --before) {
     span.begin += first_character(text.substr(span.begin)).bytes;
   }

@@ -9,8 +9,9 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 // Takes as many characters of `text` from each side of `span` as the token has
-// white space there, counting U+0120. The first one stays if `keeps_first`.
+// white space there, counting U+0120. A single one stays before the token if
+// `keeps_only`.
 void trim_offsets(std::string_view text, std::string_view token,
-                  bool keeps_first, ByteSpan& span);
+                  bool keeps_only, ByteSpan& span);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,151 +1,53 @@
 #include "tokenizer/piece_trie.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
-namespace {
-
-constexpr std::uint32_t kTrieBlock = 256;
-// A block with few free places is not looked at again, so that building takes
-// linear time.
-constexpr std::uint32_t kOpenBlocks = 16;
-
-}  // namespace
-
-class PieceTrieBuilder {
- public:
-  PieceTrieBuilder(std::vector<PieceTrie::Piece> pieces,
-                   std::vector<PieceTrie::Node>& nodes)
-      : pieces_(std::move(pieces)), nodes_(nodes) {}
-
-  void build();
-
- private:
-  // The pieces [begin, end) have the `depth` bytes of a node in common.
-  struct Range {
-    std::size_t begin;
-    std::size_t end;
-    std::size_t depth;
-    std::uint32_t node;
-  };
-
-  unsigned char byte(std::size_t piece, std::size_t depth) const {
-    return static_cast<unsigned char>(pieces_[piece].first[depth]);
-  }
-  std::size_t end_of_child(std::size_t begin, const Range& range) const;
-  void place_children(const Range& range);
-  std::uint32_t free_base();
-  bool fits(std::uint32_t base) const;
-  void add_block();
-  void take(std::uint32_t node);
-
-  std::vector<PieceTrie::Piece> pieces_;
-  std::vector<PieceTrie::Node>& nodes_;
-  std::vector<Range> waiting_;
-  std::vector<unsigned char> labels_;  // of the children to be placed
-  // Free places of the open blocks, a ring through kFree; kNone: not free.
-  std::vector<std::uint32_t> next_;
-  std::vector<std::uint32_t> previous_;
-  static constexpr std::uint32_t kFree = 0;  // the root's place
-};
-
-void PieceTrieBuilder::build() {
-  std::ranges::sort(pieces_, {}, &PieceTrie::Piece::first);
-  add_block();
-  waiting_.push_back({0, pieces_.size(), 0, PieceTrie::root()});
-  while (!waiting_.empty()) {
-    Range range = waiting_.back();
-    waiting_.pop_back();
-    while (range.begin < range.end &&
-           pieces_[range.begin].first.size() == range.depth) {
-      nodes_[range.node].value = pieces_[range.begin].second;
-      ++range.begin;
-    }
-    if (range.begin < range.end) {
-      place_children(range);
-    }
-  }
-}
-
-std::size_t PieceTrieBuilder::end_of_child(std::size_t begin,
-                                           const Range& range) const {
-  const auto pieces = std::span(pieces_).subspan(begin, range.end - begin);
-  const auto end = std::ranges::upper_bound(
-      pieces, byte(begin, range.depth), {}, [&](const PieceTrie::Piece& piece) {
-        return static_cast<unsigned char>(piece.first[range.depth]);
-      });
-  return begin + static_cast<std::size_t>(end - pieces.begin());
-}
-
-void PieceTrieBuilder::place_children(const Range& range) {
-  const std::size_t first_waiting = waiting_.size();
-  labels_.clear();
-  for (std::size_t begin = range.begin; begin < range.end;) {
-    const std::size_t end = end_of_child(begin, range);
-    labels_.push_back(byte(begin, range.depth));
-    waiting_.push_back({begin, end, range.depth + 1, labels_.back()});
-    begin = end;
-  }
-  const std::uint32_t base = free_base();
-  nodes_[range.node].base = base;
-  for (std::size_t n = first_waiting; n < waiting_.size(); ++n) {
-    waiting_[n].node ^= base;
-    take(waiting_[n].node);
-    nodes_[waiting_[n].node].parent = range.node;
-  }
-}
-
-std::uint32_t PieceTrieBuilder::free_base() {
-  for (std::uint32_t at = next_[kFree]; at != kFree; at = next_[at]) {
-    if (fits(at ^ labels_[0])) {
-      return at ^ labels_[0];
-    }
-  }
-  const auto base = static_cast<std::uint32_t>(nodes_.size());
-  add_block();
-  return base;
-}
-
-bool PieceTrieBuilder::fits(std::uint32_t base) const {
-  return std::ranges::all_of(labels_, [&](unsigned char label) {
-    const std::uint32_t at = base ^ label;
-    return at != kFree && previous_[at] != PieceTrie::kNone;
-  });
-}
-
-void PieceTrieBuilder::add_block() {
-  const auto begin = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.resize(begin + kTrieBlock);
-  next_.resize(nodes_.size(), PieceTrie::kNone);
-  previous_.resize(nodes_.size(), PieceTrie::kNone);
-  if (begin == 0) {
-    next_[kFree] = previous_[kFree] = kFree;
-  }
-  for (std::uint32_t at = std::max(begin, 1U); at < nodes_.size(); ++at) {
-    previous_[at] = previous_[kFree];
-    next_[previous_[at]] = at;
-    next_[at] = kFree;
-    previous_[kFree] = at;
-  }
-  if (begin >= kOpenBlocks * kTrieBlock) {
-    const std::uint32_t closed = begin - kOpenBlocks * kTrieBlock;
-    for (std::uint32_t at = closed; at < closed + kTrieBlock; ++at) {
-      if (at != kFree && previous_[at] != PieceTrie::kNone) {
-        take(at);
-      }
-    }
-  }
-}
-
-void PieceTrieBuilder::take(std::uint32_t node) {
-  next_[previous_[node]] = next_[node];
-  previous_[next_[node]] = previous_[node];
-  previous_[node] = PieceTrie::kNone;
-}
 
 PieceTrie::PieceTrie(std::vector<Piece> pieces) {
-  PieceTrieBuilder(std::move(pieces), nodes_).build();
+  std::ranges::sort(pieces, {}, &Piece::first);
+  std::vector<std::span<const Piece>> level = {pieces};  // of each node
+  nodes_.emplace_back();
+  bytes_.push_back(0);
+  for (std::size_t depth = 0; !level.empty(); ++depth) {
+    std::vector<std::span<const Piece>> next;
+    std::size_t node = nodes_.size() - level.size();
+    for (std::span<const Piece> rest : level) {
+      if (!rest.empty() && rest.front().first.size() == depth) {
+        nodes_[node].value = rest.front().second;
+        rest = rest.subspan(1);
+      }
+      nodes_[node].children = static_cast<std::uint32_t>(nodes_.size());
+      while (!rest.empty()) {
+        const auto byte = [&](const Piece& piece) {
+          return static_cast<unsigned char>(piece.first[depth]);
+        };
+        bytes_.push_back(byte(rest.front()));
+        const auto end =
+            std::ranges::upper_bound(rest, bytes_.back(), {}, byte);
+        const auto count = static_cast<std::size_t>(end - rest.begin());
+        next.push_back(rest.first(count));
+        rest = rest.subspan(count);
+        nodes_.emplace_back();
+      }
+      ++node;
+    }
+    level = std::move(next);
+  }
+  nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), kNone});
+}
+
+std::uint32_t PieceTrie::child(std::uint32_t node, char byte) const {
+  const auto wanted = static_cast<unsigned char>(byte);
+  std::uint32_t at = nodes_[node].children;
+  std::uint32_t count = nodes_[node + 1].children - at;
+  while (count > 1) {  // without a branch on the bytes, which no one foresees
+    const std::uint32_t half = count / 2;
+    at += bytes_[at + half - 1] < wanted ? half : 0;
+    count -= half;
+  }
+  return count == 1 && bytes_[at] == wanted ? at : kNone;
 }
 
 std::uint32_t PieceTrie::descendant(std::uint32_t node,

@@ -51,8 +51,7 @@ class Assembly {
       encoding.overflowing.push_back(assemble(choice));
     }
     for (const CutText& text : texts_) {
-      encoding.cut +=
-          text.from.encoding.size() - (text.parts[0].end - text.parts[0].begin);
+      encoding.cut += text.from.encoding.size() - text.parts[0].size();
     }
     return encoding;
   }
@@ -85,7 +84,11 @@ class Assembly {
 
   Encoding assemble(const PartChoice& choice) const {
     Encoding encoding;
-    reserve(encoding, choice);
+    const auto reserve = [size = size_of(choice)](auto&... lists) {
+      (lists.reserve(size), ...);
+    };
+    reserve(encoding.ids, encoding.offsets, encoding.words,
+            encoding.token_types, encoding.sequences);
     auto part = choice.begin();
     for (const TemplatePiece& piece : template_) {
       if (piece.sequence >= 0) {
@@ -102,22 +105,14 @@ class Assembly {
     return encoding;
   }
 
-  void reserve(Encoding& encoding, const PartChoice& choice) const {
+  std::size_t size_of(const PartChoice& choice) const {
     std::size_t size = 0;
     auto part = choice.begin();
     for (const TemplatePiece& piece : template_) {
-      if (piece.sequence >= 0) {
-        const TokenRange range = text_of(piece).parts[*part++];
-        size += range.end - range.begin;
-      } else {
-        size += piece.added.size();
-      }
+      size += piece.sequence < 0 ? piece.added.size()
+                                 : text_of(piece).parts[*part++].size();
     }
-    encoding.ids.reserve(size);
-    encoding.offsets.reserve(size);
-    encoding.token_types.reserve(size);
-    encoding.words.reserve(size);
-    encoding.sequences.reserve(size);
+    return size;
   }
 
   void append_text(Encoding& encoding, const EncodedText& from,

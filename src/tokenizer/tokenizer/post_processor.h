@@ -42,7 +42,7 @@ Result<std::unique_ptr<PostProcessor>> read_post_processor(
 // ids, offsets and words of a text.
 struct EncodedText {
   std::string_view text;
-  Encoding encoding;
+  Encoding encoding{};
 };
 
 using TokenTexts = std::function<std::string_view(TokenId)>;

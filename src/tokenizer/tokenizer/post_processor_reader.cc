@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -59,38 +57,23 @@ Status read_bert_processing(const JsonPart& part, PostProcessor& post) {
   return read_offset_trim(part, post);
 }
 
-using SpecialTokens = std::map<std::string, std::vector<TokenId>, std::less<>>;
-
-Result<SpecialTokens> read_special_tokens(const JsonPart& part) {
-  const JsonPart tokens = part.at("special_tokens");
-  if (!tokens.exists()) {
-    return part.missing("special_tokens");
+Result<std::vector<TokenId>> read_special_token(const JsonPart& token) {
+  std::string unused;
+  HEADWISE_TRY(token.require("id", unused));
+  HEADWISE_TRY(token.list("tokens"));
+  HEADWISE_ASSIGN(const std::vector<JsonPart> parts, token.list("ids"));
+  std::vector<TokenId> ids;
+  for (const JsonPart& part : parts) {
+    HEADWISE_ASSIGN(const TokenId id, read_template_id(part));
+    ids.push_back(id);
   }
-  if (!tokens.json().is_object()) {
-    return part.unexpected("special_tokens", "an object");
-  }
-  SpecialTokens special;
-  for (std::size_t n = 0; n < tokens.json().size(); ++n) {
-    const std::string& name = tokens.json().key(n);
-    const JsonPart token = tokens.at(name);
-    std::string unused;
-    HEADWISE_TRY(token.require("id", unused));
-    HEADWISE_TRY(token.list("tokens"));
-    HEADWISE_ASSIGN(const std::vector<JsonPart> ids, token.list("ids"));
-    std::vector<TokenId>& into = special[name];
-    into.clear();
-    for (const JsonPart& id : ids) {
-      HEADWISE_ASSIGN(const TokenId value, read_template_id(id));
-      into.push_back(value);
-    }
-  }
-  return special;
+  return ids;
 }
 
 // {"Sequence": {"id": "A", "type_id": 0}}, or SpecialToken.
 Result<TemplatePiece> read_template_piece(const JsonPart& part,
                                           std::size_t texts,
-                                          const SpecialTokens& special) {
+                                          const JsonPart& special) {
   constexpr std::array<std::string_view, 2> kTexts = {"A", "B"};
   const bool is_text = part.at("Sequence").exists();
   const JsonPart inner = part.at(is_text ? "Sequence" : "SpecialToken");
@@ -107,18 +90,17 @@ Result<TemplatePiece> read_template_piece(const JsonPart& part,
   }
   std::string name;
   HEADWISE_TRY(inner.require("id", name));
-  const auto found = special.find(name);
-  if (found == special.end()) {
+  if (!special.at(name).exists()) {
     return inner.unexpected("id", "a name in special_tokens");
   }
-  piece.added = found->second;
+  HEADWISE_ASSIGN(piece.added, read_special_token(special.at(name)));
   return piece;
 }
 
 Result<EncodingTemplate> read_template_pieces(const JsonPart& part,
                                               std::string_view key,
                                               std::size_t texts,
-                                              const SpecialTokens& special) {
+                                              const JsonPart& special) {
   HEADWISE_ASSIGN(const std::vector<JsonPart> parts, part.list(key));
   EncodingTemplate pieces;
   for (const JsonPart& piece : parts) {
@@ -130,7 +112,10 @@ Result<EncodingTemplate> read_template_pieces(const JsonPart& part,
 }
 
 Status read_template_processing(const JsonPart& part, PostProcessor& post) {
-  HEADWISE_ASSIGN(const SpecialTokens special, read_special_tokens(part));
+  const JsonPart special = part.at("special_tokens");
+  if (!special.exists()) {
+    return part.missing("special_tokens");
+  }
   HEADWISE_ASSIGN(post.single,
                   read_template_pieces(part, "single", 1, special));
   HEADWISE_ASSIGN(post.pair, read_template_pieces(part, "pair", 2, special));

@@ -11,6 +11,7 @@
 #include "tokenizer/character_words.h"
 #include "tokenizer/metaspace_words.h"
 #include "tokenizer/pattern_words.h"
+#include "tokenizer/shared_keys.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -80,28 +81,16 @@ const std::array<PreTokenizerType, 12>& pre_tokenizer_types() {
   return kTypes;
 }
 
-// The types of the steps, nested ones included.
-void collect_types(const JsonPart& part, std::vector<std::string>& types) {
-  std::string type;
-  if (!part.get("type", type)) {
-    return;
-  }
-  if (type != kSequence) {
-    types.push_back(std::move(type));
-    return;
-  }
-  if (const auto steps = part.list(kSteps)) {
-    for (const JsonPart& step : *steps) {
-      collect_types(step, types);
-    }
-  }
-}
-
 }  // namespace
 
 bool ends_with_byte_level(const JsonPart& part) {
+  const auto steps = sequence_parts(part, kSteps);
   std::vector<std::string> types;
-  collect_types(part, types);
+  for (const JsonPart& step : steps ? *steps : std::vector<JsonPart>()) {
+    if (!step.get("type", types.emplace_back())) {
+      return false;
+    }
+  }
   return !types.empty() && types.back() == kByteLevel &&
          std::ranges::count(types, kByteLevel) == 1;
 }

@@ -28,10 +28,10 @@ int count_characters(std::string_view text) {
 }
 
 // Writes a changed text, and each replacement as one change of characters.
-class ReplacedText {
+class PrecompiledWriter {
  public:
-  ReplacedText(const AlignedText& source, std::size_t begin,
-               AlignedText& result)
+  PrecompiledWriter(const AlignedText& source, std::size_t begin,
+                    AlignedText& result)
       : transform_(source, begin, source.text().size(), result) {}
 
   void keep(std::string_view text) {
@@ -82,7 +82,7 @@ class ReplacedText {
 };
 
 // The parts of a text that are replaced or kept as a whole.
-class ReplacedParts {
+class PrecompiledParts {
  public:
   struct Part {
     std::string_view text;
@@ -90,7 +90,7 @@ class ReplacedParts {
   };
 
   // A cluster begins where `text` does.
-  ReplacedParts(const CharsMap& map, std::string_view text)
+  PrecompiledParts(const CharsMap& map, std::string_view text)
       : map_(map), rest_(text) {}
 
   // The text behind the parts so far.
@@ -136,9 +136,9 @@ class ReplacedParts {
   std::size_t cluster_ = 0;  // bytes of rest_ that belong to a cluster
 };
 
-class Precompiled : public Normalizer {
+class PrecompiledNormalizer : public Normalizer {
  public:
-  explicit Precompiled(CharsMap map) : map_(std::move(map)) {
+  explicit PrecompiledNormalizer(CharsMap map) : map_(std::move(map)) {
     for (std::size_t byte = 0x20; byte < 0x7F; ++byte) {
       const auto character = static_cast<char>(byte);
       kept_[byte] = !map_.first({&character, 1});
@@ -148,8 +148,8 @@ class Precompiled : public Normalizer {
   Result<bool> apply(const AlignedText& text,
                      AlignedText& result) const override {
     const std::string_view bytes = text.text();
-    ReplacedParts parts(map_, bytes.substr(kept_ascii(bytes)));
-    ReplacedParts::Part part;
+    PrecompiledParts parts(map_, bytes.substr(kept_ascii(bytes)));
+    PrecompiledParts::Part part;
     do {
       if (!parts.next(part)) {
         return false;
@@ -164,7 +164,7 @@ class Precompiled : public Normalizer {
     if (copied > 0) {
       result.append(text, 0, copied);
     }
-    ReplacedText replaced(text, copied, result);
+    PrecompiledWriter replaced(text, copied, result);
     replaced.keep(bytes.substr(copied, begin - copied));
     do {
       if (part.with) {
@@ -194,7 +194,7 @@ class Precompiled : public Normalizer {
 
 }  // namespace
 
-MadeNormalizer read_precompiled(const JsonPart& part) {
+MadeNormalizer read_precompiled_normalizer(const JsonPart& part) {
   std::string text;
   HEADWISE_TRY(part.require("precompiled_charsmap", text));
   const std::optional<std::string> bytes = decode_base64(text);
@@ -203,7 +203,7 @@ MadeNormalizer read_precompiled(const JsonPart& part) {
   }
   HEADWISE_ASSIGN(CharsMap map,
                   CharsMap::make(*bytes, part.at("precompiled_charsmap")));
-  return make_normalizer<Precompiled>(std::move(map));
+  return make_normalizer<PrecompiledNormalizer>(std::move(map));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -103,6 +103,13 @@ Json byte_level_split(std::span<const std::string_view> patterns) {
   return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
+Json byte_level_decoding() {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", true},
+          {"trim_offsets", true},
+          {"use_regex", true}};
+}
+
 std::string folder_of(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }

@@ -36,6 +36,8 @@ Json template_processing(const std::optional<NamedToken>& first,
 Json cls_sep_processing(std::string_view type, const NamedToken& cls,
                         const NamedToken& sep);
 
+Json byte_level_decoding();
+
 // Everything of BERT but its tokens and their vocabulary.
 Json wordpiece_json(std::string_view unknown);
 

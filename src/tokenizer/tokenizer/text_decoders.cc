@@ -1,143 +1,108 @@
-#include "tokenizer/text_decoders.h"
-
+#include <cstddef>
 #include <optional>
-#include <string_view>
 #include <utility>
 
+#include "tokenizer/decoder_steps.h"
 #include "tokenizer/replaced_text.h"
+#include "tokenizer/shared_keys.h"
+#include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-class FuseDecoder final : public DecoderStep {
- public:
-  std::unique_ptr<DecoderStep> copy() const override {
-    return std::make_unique<FuseDecoder>(*this);
+// All tokens become one.
+Status fuse(std::vector<std::string>& tokens, Next& next) {
+  std::string text;
+  for (const std::string& token : tokens) {
+    text += token;
   }
+  tokens.assign(1, std::move(text));
+  next = next == Next::nothing ? next : Next::rest_of_token;
+  return ok();
+}
 
-  Status apply(std::vector<std::string>& tokens, Next& next) override {
-    std::string text;
-    for (const std::string& token : tokens) {
-      text += token;
-    }
-    tokens.assign(1, std::move(text));
-    next = next == Next::nothing ? next : Next::rest_of_token;
-    return ok();
-  }
-};
+// A character stands for a space, and for nothing in the first token.
+struct MetaspaceDecoder {
+  std::string space{};
+  bool drops = true;
 
-class MetaspaceDecoder final : public DecoderStep {
- public:
-  MetaspaceDecoder(std::string space, bool drops_first)
-      : space_(std::move(space)), drops_(drops_first) {}
-
-  std::unique_ptr<DecoderStep> copy() const override {
-    return std::make_unique<MetaspaceDecoder>(*this);
-  }
-
-  Status apply(std::vector<std::string>& tokens, Next& next) override {
+  Status operator()(std::vector<std::string>& tokens, Next& next) {
     for (std::size_t n = 0; n < tokens.size(); ++n) {
-      replace_all(tokens[n], space_, drops_ ? "" : " ");
-      drops_ = drops_ && n + 1 == tokens.size() && next == Next::rest_of_token;
+      replace_all(tokens[n], space, drops ? "" : " ");
+      drops = drops && n + 1 == tokens.size() && next == Next::rest_of_token;
     }
     return ok();
   }
-
- private:
-  std::string space_;
-  bool drops_;
 };
 
-class WordPieceDecoder final : public WholeTokenStep {
- public:
-  WordPieceDecoder(std::string prefix, bool cleans_up)
-      : prefix_(std::move(prefix)), cleans_up_(cleans_up) {}
+// Tokens without the prefix begin with a space.
+struct WordPieceDecoder {
+  std::string prefix{};
+  bool cleanup = false;
+  bool is_first = true;
 
-  std::unique_ptr<DecoderStep> copy() const override {
-    return std::make_unique<WordPieceDecoder>(*this);
-  }
-
- private:
-  Status change(std::vector<std::string>& tokens, Next& /*next*/) override {
+  Status operator()(std::vector<std::string>& tokens, Next& /*next*/) {
     for (std::string& token : tokens) {
-      if (is_first_) {
-        is_first_ = false;
-      } else if (token.starts_with(prefix_)) {
-        token.erase(0, prefix_.size());
+      if (is_first) {
+        is_first = false;
+      } else if (token.starts_with(prefix)) {
+        token.erase(0, prefix.size());
       } else {
         token.insert(0, 1, ' ');
       }
-      if (cleans_up_) {
+      if (cleanup) {
         clean_up_spaces(token);
       }
     }
     return ok();
   }
-
-  std::string prefix_;
-  bool cleans_up_;
-  bool is_first_ = true;
 };
 
-// Whether a token is the last one is known with the next one, so the last one
-// waits, from its first suffix.
-class BpeDecoder final : public WholeTokenStep {
- public:
-  explicit BpeDecoder(std::string suffix) : suffix_(std::move(suffix)) {}
+// The suffix stands for a space, and for nothing in the last token. Which one
+// that is shows with the next one, so the last one waits, from its suffix.
+struct BpeDecoder {
+  std::string suffix{};
+  std::optional<std::string> waiting{};
 
-  std::unique_ptr<DecoderStep> copy() const override {
-    return std::make_unique<BpeDecoder>(*this);
-  }
-
- private:
-  Status change(std::vector<std::string>& tokens, Next& next) override {
-    const bool is_last = next == Next::nothing;
-    if (waiting_ && (is_last || !tokens.empty())) {
-      tokens.insert(tokens.begin(), *std::exchange(waiting_, {}));
-    }
-    if (tokens.empty()) {
-      next = waiting_ ? Next::rest_of_token : next;
-      return ok();
+  Status operator()(std::vector<std::string>& tokens, Next& next) {
+    const bool is_end = next == Next::nothing;
+    if (waiting && (is_end || !tokens.empty())) {
+      tokens.insert(tokens.begin(), *std::exchange(waiting, {}));
     }
     for (std::size_t n = 0; n + 1 < tokens.size(); ++n) {
-      replace_all(tokens[n], suffix_, " ");
+      replace_all(tokens[n], suffix, " ");
     }
-    std::string& last = tokens.back();
-    if (is_last) {
-      replace_all(last, suffix_, "");
-    } else if (const std::size_t at = last.find(suffix_);
-               at != std::string::npos) {
-      waiting_ = last.substr(at);
-      last.erase(at);
-      next = Next::rest_of_token;
+    if (is_end && !tokens.empty()) {
+      replace_all(tokens.back(), suffix, "");
+    } else if (!tokens.empty() &&
+               tokens.back().find(suffix) != std::string::npos) {
+      const std::size_t at = tokens.back().find(suffix);
+      waiting = tokens.back().substr(at);
+      tokens.back().erase(at);
     }
+    next = waiting ? Next::rest_of_token : next;
     return ok();
   }
-
-  std::string suffix_;
-  std::optional<std::string> waiting_;
 };
 
-class CtcDecoder final : public WholeTokenStep {
- public:
-  explicit CtcDecoder(CtcOptions options) : options_(std::move(options)) {}
+// Equal neighbours become one token; the pad is dropped.
+struct CtcDecoder {
+  std::string pad{};
+  std::string word_delimiter{};
+  bool cleanup = false;
+  std::optional<std::string> before{};
 
-  std::unique_ptr<DecoderStep> copy() const override {
-    return std::make_unique<CtcDecoder>(*this);
-  }
-
- private:
-  Status change(std::vector<std::string>& tokens, Next& /*next*/) override {
+  Status operator()(std::vector<std::string>& tokens, Next& /*next*/) {
     std::vector<std::string> texts;
     for (std::string& token : tokens) {
-      if (token == before_) {
+      if (token == before) {
         continue;
       }
-      before_ = token;
-      replace_all(token, options_.pad, "");
-      if (options_.cleans_up) {
+      before = token;
+      replace_all(token, pad, "");
+      if (cleanup) {
         clean_up_spaces(token);
-        replace_all(token, options_.word_delimiter, " ");
+        replace_all(token, word_delimiter, " ");
       }
       if (!token.empty()) {
         texts.push_back(std::move(token));
@@ -146,33 +111,40 @@ class CtcDecoder final : public WholeTokenStep {
     tokens = std::move(texts);
     return ok();
   }
-
-  CtcOptions options_;
-  std::optional<std::string> before_;
 };
 
 }  // namespace
 
-std::unique_ptr<DecoderStep> fuse_decoder() {
-  return std::make_unique<FuseDecoder>();
+Result<DecoderStep> read_fuse_decoder(const JsonPart& /*part*/) {
+  return DecoderStep(fuse);
 }
 
-std::unique_ptr<DecoderStep> metaspace_decoder(std::string space,
-                                               bool drops_first) {
-  return std::make_unique<MetaspaceDecoder>(std::move(space), drops_first);
+Result<DecoderStep> read_metaspace_decoder(const JsonPart& part) {
+  HEADWISE_ASSIGN(const MetaspaceKeys keys, read_metaspace(part));
+  MetaspaceDecoder decoder{.drops = keys.scheme != PrependScheme::never};
+  append_character(decoder.space, keys.replacement);
+  return DecoderStep(std::move(decoder));
 }
 
-std::unique_ptr<DecoderStep> wordpiece_decoder(std::string prefix,
-                                               bool cleans_up) {
-  return std::make_unique<WordPieceDecoder>(std::move(prefix), cleans_up);
+Result<DecoderStep> read_wordpiece_decoder(const JsonPart& part) {
+  WordPieceDecoder decoder;
+  HEADWISE_TRY(part.require("prefix", decoder.prefix));
+  HEADWISE_TRY(part.require("cleanup", decoder.cleanup));
+  return with_whole_tokens(std::move(decoder));
 }
 
-std::unique_ptr<DecoderStep> bpe_decoder(std::string suffix) {
-  return std::make_unique<BpeDecoder>(std::move(suffix));
+Result<DecoderStep> read_bpe_decoder(const JsonPart& part) {
+  BpeDecoder decoder;
+  HEADWISE_TRY(part.require("suffix", decoder.suffix));
+  return with_whole_tokens(std::move(decoder));
 }
 
-std::unique_ptr<DecoderStep> ctc_decoder(CtcOptions options) {
-  return std::make_unique<CtcDecoder>(std::move(options));
+Result<DecoderStep> read_ctc_decoder(const JsonPart& part) {
+  CtcDecoder decoder;
+  HEADWISE_TRY(part.require("pad_token", decoder.pad));
+  HEADWISE_TRY(part.require("word_delimiter_token", decoder.word_delimiter));
+  HEADWISE_TRY(part.require("cleanup", decoder.cleanup));
+  return with_whole_tokens(std::move(decoder));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

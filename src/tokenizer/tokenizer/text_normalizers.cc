@@ -8,6 +8,7 @@
 
 #include "patterns/pattern.h"
 #include "tokenizer/normalizer_readers.h"
+#include "tokenizer/pattern_words.h"
 #include "tokenizer/text_edit.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/character_class.h"
@@ -15,9 +16,9 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-class Strip : public Normalizer {
+class StripNormalizer : public Normalizer {
  public:
-  Strip(bool left, bool right) : left_(left), right_(right) {}
+  StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
 
   Result<bool> apply(const AlignedText& text,
                      AlignedText& result) const override {
@@ -52,9 +53,9 @@ class Strip : public Normalizer {
   bool right_;
 };
 
-class Prepend : public Normalizer {
+class PrependNormalizer : public Normalizer {
  public:
-  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
+  explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
 
   Result<bool> apply(const AlignedText& text,
                      AlignedText& result) const override {
@@ -76,9 +77,9 @@ class Prepend : public Normalizer {
   std::string prefix_;
 };
 
-class Replace : public Normalizer {
+class ReplaceNormalizer : public Normalizer {
  public:
-  Replace(Pattern pattern, std::string content)
+  ReplaceNormalizer(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   Result<bool> apply(const AlignedText& text,
@@ -120,48 +121,28 @@ class ByteLevelNormalizer : public Normalizer {
   }
 };
 
-Result<Pattern> read_pattern(const JsonPart& part) {
-  const JsonPart pattern = part.at("pattern");
-  if (!pattern.exists()) {
-    return part.missing("pattern");
-  }
-  if (pattern.json().is_object() && pattern.json().size() == 1) {
-    std::string text;
-    if (pattern.at("String").exists()) {
-      HEADWISE_TRY(pattern.get("String", text));
-      return Pattern::literal(text);
-    }
-    if (pattern.at("Regex").exists()) {
-      HEADWISE_TRY(pattern.get("Regex", text));
-      Result<Pattern> compiled = Pattern::compile(text);
-      return compiled ? std::move(compiled)
-                      : pattern.subject().blame(compiled.error());
-    }
-  }
-  return part.unexpected("pattern", "a String or a Regex");
-}
-
 }  // namespace
 
-MadeNormalizer read_strip(const JsonPart& part) {
+MadeNormalizer read_strip_normalizer(const JsonPart& part) {
   bool left = false;
   bool right = false;
   HEADWISE_TRY(part.require("strip_left", left));
   HEADWISE_TRY(part.require("strip_right", right));
-  return make_normalizer<Strip>(left, right);
+  return make_normalizer<StripNormalizer>(left, right);
 }
 
-MadeNormalizer read_prepend(const JsonPart& part) {
+MadeNormalizer read_prepend_normalizer(const JsonPart& part) {
   std::string prefix;
   HEADWISE_TRY(part.require("prepend", prefix));
-  return make_normalizer<Prepend>(std::move(prefix));
+  return make_normalizer<PrependNormalizer>(std::move(prefix));
 }
 
-MadeNormalizer read_replace(const JsonPart& part) {
+MadeNormalizer read_replace_normalizer(const JsonPart& part) {
   HEADWISE_ASSIGN(Pattern pattern, read_pattern(part));
   std::string content;
   HEADWISE_TRY(part.require("content", content));
-  return make_normalizer<Replace>(std::move(pattern), std::move(content));
+  return make_normalizer<ReplaceNormalizer>(std::move(pattern),
+                                            std::move(content));
 }
 
 MadeNormalizer read_byte_level_normalizer(const JsonPart&) {

@@ -145,7 +145,7 @@ Result<TokenizerSpec> ranks_spec(std::vector<BytesToken> tokens,
   spec.json = {{"version", "1.0"},
                {"added_tokens", added},
                {"pre_tokenizer", byte_level_split({&pattern, 1})},
-               {"decoder", {{"type", "ByteLevel"}}},
+               {"decoder", byte_level_decoding()},
                {"model", {{"type", "BPE"}, {"ignore_merges", true}}}};
   return spec;
 }

@@ -90,4 +90,19 @@ bool TokenTable::repeats_ids() const {
          }) != by_id_.end();
 }
 
+ByteTokens::ByteTokens(const TokenTable& vocabulary) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  for (std::size_t byte = 0; byte < ids_.size(); ++byte) {
+    const std::array text = {
+        '<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+    ids_[byte] = vocabulary.find({text.data(), text.size()});
+  }
+}
+
+bool ByteTokens::has_all(std::string_view bytes) const {
+  return std::ranges::all_of(bytes, [&](char byte) {
+    return ids_[static_cast<unsigned char>(byte)].has_value();
+  });
+}
+
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

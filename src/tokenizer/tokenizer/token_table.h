@@ -1,6 +1,7 @@
 // The vocabulary of a model: texts to ids and back. One pool has all texts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +56,27 @@ class TokenTable {
   std::string pool_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> by_id_;  // places, in the order of the ids
+};
+
+// The tokens <0x00> to <0xFF>, for the bytes of characters without a token.
+class ByteTokens {
+ public:
+  ByteTokens() = default;  // none
+  explicit ByteTokens(const TokenTable& vocabulary);
+
+  std::uint32_t operator[](char byte) const {
+    return *ids_[static_cast<unsigned char>(byte)];
+  }
+  bool has_all(std::string_view bytes) const;
+  bool has_every_byte() const { return !has(std::nullopt); }
+  bool has_id(std::uint32_t id) const { return has(id); }
+
+ private:
+  bool has(std::optional<std::uint32_t> id) const {
+    return std::ranges::find(ids_, id) != ids_.end();
+  }
+
+  std::array<std::optional<std::uint32_t>, 256> ids_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

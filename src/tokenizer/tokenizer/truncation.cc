@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -20,14 +18,6 @@ KeptTokens longest_first(std::size_t first, std::size_t second,
   const std::size_t shorter = std::min({first, second, room / 2});
   return first <= second ? KeptTokens{shorter, room - shorter}
                          : KeptTokens{room - shorter, shorter};
-}
-
-Status check_saved_id(const JsonPart& part, std::string_view key) {
-  std::size_t id = 0;
-  HEADWISE_TRY(part.require(key, id));
-  return id <= std::numeric_limits<std::uint32_t>::max()
-             ? ok()
-             : Status(part.unexpected(key, "a number below 2^32"));
 }
 
 constexpr std::array<std::string_view, 2> kSavedSides = {"Left", "Right"};
@@ -130,8 +120,8 @@ Status check_saved_padding(const JsonPart& part) {
   }
   HEADWISE_TRY(part.require("direction", kSavedSides, unused));
   HEADWISE_TRY(part.get("pad_to_multiple_of", unused));
-  HEADWISE_TRY(check_saved_id(part, "pad_id"));
-  HEADWISE_TRY(check_saved_id(part, "pad_type_id"));
+  HEADWISE_TRY(part.require("pad_id", unused));
+  HEADWISE_TRY(part.require("pad_type_id", unused));
   return part.require("pad_token", token);
 }
 

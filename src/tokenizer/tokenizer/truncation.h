@@ -30,7 +30,7 @@ Result<KeptTokens> kept_tokens(std::string_view operation,
 struct TokenRange {
   std::size_t begin = 0;
   std::size_t end = 0;
-  bool operator==(const TokenRange&) const = default;
+  std::size_t size() const { return end - begin; }
 };
 
 // The parts of a text that keeps `kept` of its tokens, the kept one first. If

@@ -64,7 +64,7 @@ class NormalFormNormalizer : public Normalizer {
     Character next;
     for (; at < text.size(); at += next.bytes, before = next) {
       next = first_character(text.substr(at));
-      if (!is_kept(form_, next.code)) {
+      if (next.code >= 0x80 && !is_kept(form_, next.code)) {
         break;
       }
     }
@@ -78,7 +78,7 @@ class NormalFormNormalizer : public Normalizer {
     stretch.begin = at - before.bytes;
     for (; at < text.size(); at += next.bytes) {
       next = first_character(text.substr(at));
-      if (is_kept(form_, next.code)) {
+      if (next.code < 0x80 || is_kept(form_, next.code)) {
         break;
       }
       stretch.codes += next.code;
@@ -139,7 +139,12 @@ std::optional<char32_t> nmt_character(char32_t code) {
   return is_space ? U' ' : code;
 }
 
-class Lowercase : public Normalizer {
+// Most of most texts, for which lower_case() need not be asked.
+bool is_kept_ascii(char32_t code) {
+  return code < 0x80 && (code < U'A' || code > U'Z');
+}
+
+class LowercaseNormalizer : public Normalizer {
  public:
   Result<bool> apply(const AlignedText& text,
                      AlignedText& result) const override {
@@ -148,6 +153,10 @@ class Lowercase : public Normalizer {
     for (std::size_t at = 0; at < bytes.size();) {
       const Character character = first_character(bytes.substr(at));
       const std::size_t end = at + character.bytes;
+      if (is_kept_ascii(character.code)) {
+        at = end;
+        continue;
+      }
       const LowerCase lower = lower_case(character.code);
       if (lower.first != character.code) {
         edit.replace(at, end, lower.first);
@@ -168,20 +177,28 @@ MadeNormalizer normal_form(bool composed, bool compatible) {
 
 }  // namespace
 
-MadeNormalizer read_nfc(const JsonPart&) { return normal_form(true, false); }
-MadeNormalizer read_nfd(const JsonPart&) { return normal_form(false, false); }
-MadeNormalizer read_nfkc(const JsonPart&) { return normal_form(true, true); }
-MadeNormalizer read_nfkd(const JsonPart&) { return normal_form(false, true); }
+MadeNormalizer read_nfc_normalizer(const JsonPart&) {
+  return normal_form(true, false);
+}
+MadeNormalizer read_nfd_normalizer(const JsonPart&) {
+  return normal_form(false, false);
+}
+MadeNormalizer read_nfkc_normalizer(const JsonPart&) {
+  return normal_form(true, true);
+}
+MadeNormalizer read_nfkd_normalizer(const JsonPart&) {
+  return normal_form(false, true);
+}
 
-MadeNormalizer read_nmt(const JsonPart&) {
+MadeNormalizer read_nmt_normalizer(const JsonPart&) {
   return make_normalizer<CharacterNormalizer<nmt_character>>();
 }
 
-MadeNormalizer read_lowercase(const JsonPart&) {
-  return make_normalizer<Lowercase>();
+MadeNormalizer read_lowercase_normalizer(const JsonPart&) {
+  return make_normalizer<LowercaseNormalizer>();
 }
 
-MadeNormalizer read_strip_accents(const JsonPart&) {
+MadeNormalizer read_strip_accents_normalizer(const JsonPart&) {
   return make_normalizer<CharacterNormalizer<without_accent>>();
 }
 

@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "interop/error_text.h"
-#include "tokenizer/byte_tokens.h"
 #include "tokenizer/models.h"
 #include "tokenizer/piece_trie.h"
-#include "tokenizer/token_table.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -46,22 +44,28 @@ double reread(double score) {
   return std::copysign(power < 0 ? size / scale : size * scale, score);
 }
 
-class UnigramModel final : public TokenModel {
+// The id of a piece is its place.
+TokenTable table_of(const Pieces& pieces) {
+  std::vector<TokenTable::Entry> entries;
+  entries.reserve(pieces.size());
+  for (const auto& [text, score] : pieces) {
+    entries.emplace_back(text, static_cast<ModelId>(entries.size()));
+  }
+  return TokenTable(entries);
+}
+
+class UnigramModel final : public TableModel {
  public:
-  UnigramModel(Pieces pieces, std::optional<ModelId> unknown,
+  UnigramModel(const Pieces& pieces, std::optional<ModelId> unknown,
                bool byte_fallback, FileSubject subject);
 
   Status encode(std::string_view word, ModelMemory& memory,
                 std::vector<ModelToken>& tokens) const override;
 
   std::size_t size() const override { return scores_.size(); }
-  std::optional<ModelId> find(std::string_view token) const override {
-    return vocabulary_.find(token);
-  }
   std::optional<std::string_view> token(ModelId id) const override;
 
  private:
-  void take_pieces(Pieces pieces);
   Status find_best_paths(std::string_view word,
                          std::vector<UnigramNode>& nodes) const;
   // Both add tokens in the order of the way back.
@@ -72,7 +76,6 @@ class UnigramModel final : public TokenModel {
                    std::uint32_t end, std::vector<ModelToken>& tokens) const;
 
   std::vector<double> scores_;
-  TokenTable vocabulary_;
   // Ids whose text a later piece repeats, and the id of that piece.
   std::vector<std::pair<ModelId, ModelId>> repeated_;
   PieceTrie trie_;
@@ -82,37 +85,23 @@ class UnigramModel final : public TokenModel {
   FileSubject subject_;
 };
 
-UnigramModel::UnigramModel(Pieces pieces, std::optional<ModelId> unknown,
+UnigramModel::UnigramModel(const Pieces& pieces, std::optional<ModelId> unknown,
                            bool byte_fallback, FileSubject subject)
-    : unknown_(unknown), subject_(std::move(subject)) {
-  take_pieces(std::move(pieces));
-  trie_ = PieceTrie(vocabulary_.all());
-  for (const double score : scores_) {
-    unknown_score_ = score < unknown_score_ ? score : unknown_score_;
-  }
-  unknown_score_ -= kUnknownPenalty;
-  if (byte_fallback) {
-    byte_tokens_ = ByteTokens(vocabulary_);
-  }
-}
-
-void UnigramModel::take_pieces(Pieces pieces) {
-  std::vector<TokenTable::Entry> entries;
-  entries.reserve(pieces.size());
+    : TableModel(table_of(pieces)),
+      trie_(vocabulary_.all()),
+      unknown_(unknown),
+      byte_tokens_(byte_fallback ? ByteTokens(vocabulary_) : ByteTokens()),
+      subject_(std::move(subject)) {
   scores_.reserve(pieces.size());
-  for (auto& [text, score] : pieces) {
-    entries.emplace_back(std::move(text), static_cast<ModelId>(entries.size()));
+  for (const auto& [text, score] : pieces) {
+    const auto id = static_cast<ModelId>(scores_.size());
     scores_.push_back(reread(score));
-  }
-  vocabulary_ = TokenTable(entries);
-  if (vocabulary_.size() == entries.size()) {
-    return;
-  }
-  for (const auto& [text, id] : entries) {
-    if (const auto last = vocabulary_.find(text); last != id) {
+    unknown_score_ = std::min(unknown_score_, scores_.back());
+    if (const auto last = find(text); last != id) {
       repeated_.emplace_back(id, *last);
     }
   }
+  unknown_score_ -= kUnknownPenalty;
 }
 
 std::optional<std::string_view> UnigramModel::token(ModelId id) const {
@@ -204,7 +193,7 @@ void UnigramModel::add_unknown(std::string_view word, std::uint32_t begin,
     return;
   }
   for (std::size_t n = text.size(); n > 0; --n) {
-    tokens.push_back({*byte_tokens_[text[n - 1]], begin, end});
+    tokens.push_back({byte_tokens_[text[n - 1]], begin, end});
   }
 }
 

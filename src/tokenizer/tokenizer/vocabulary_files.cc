@@ -348,7 +348,7 @@ Status set_bpe_parts(const JsonPart& settings, TokenizerSpec& spec) {
                  {"add_prefix_space", prefix_space},
                  {"trim_offsets", true},
                  {"use_regex", true}}},
-               {"decoder", {{"type", "ByteLevel"}}},
+               {"decoder", byte_level_decoding()},
                {"model", {{"type", "BPE"}}}};
   switch (kind) {
     case Bpe::roberta:

@@ -3,69 +3,47 @@
 
 #include "tokenizer/models.h"
 #include "tokenizer/piece_trie.h"
-#include "tokenizer/token_table.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-struct WordPieceOptions {
-  std::string unk_token{};
-  std::string prefix{};
-  std::size_t longest_word = 0;  // in characters
-};
-
-class WordPieceModel final : public TokenModel {
+class WordPieceModel final : public TableModel {
  public:
-  WordPieceModel(TokenTable vocabulary, PieceTrie trie,
-                 const WordPieceOptions& options, Error no_unknown)
-      : vocabulary_(std::move(vocabulary)),
-        trie_(std::move(trie)),
-        inside_word_(trie_.descendant(PieceTrie::root(), options.prefix)),
-        longest_word_(options.longest_word),
-        unknown_(vocabulary_.find(options.unk_token)),
-        no_unknown_(std::move(no_unknown)) {}
+  // `longest_word`: in characters.
+  WordPieceModel(TokenTable vocabulary, Result<ModelId> unknown,
+                 std::string_view prefix, std::size_t longest_word)
+      : TableModel(std::move(vocabulary)),
+        unknown_(std::move(unknown)),
+        longest_word_(longest_word),
+        trie_(vocabulary_.all()),
+        inside_word_(trie_.descendant(PieceTrie::root(), prefix)) {}
 
-  Status encode(std::string_view word, ModelMemory& memory,
+  Status encode(std::string_view word, ModelMemory& /*memory*/,
                 std::vector<ModelToken>& tokens) const override;
 
-  std::size_t size() const override { return vocabulary_.size(); }
-  std::optional<ModelId> find(std::string_view token) const override {
-    return vocabulary_.find(token);
-  }
-  std::optional<std::string_view> token(ModelId id) const override {
-    return vocabulary_.token(id);
-  }
-
  private:
-  bool is_too_long(std::string_view word) const {
-    return word.size() > longest_word_ &&
-           word.size() - static_cast<std::size_t>(
-                             std::ranges::count_if(word, continues_character)) >
-               longest_word_;
-  }
   bool add_pieces(std::string_view word, std::vector<ModelToken>& tokens) const;
   // The longest piece that the word has at `begin`; it ends there if none.
   ModelToken longest_piece(std::string_view word, std::uint32_t begin) const;
 
-  TokenTable vocabulary_;
+  Result<ModelId> unknown_;
+  std::size_t longest_word_;
   PieceTrie trie_;
   std::uint32_t inside_word_;
-  std::size_t longest_word_;
-  std::optional<ModelId> unknown_;
-  Error no_unknown_;
 };
 
 Status WordPieceModel::encode(std::string_view word, ModelMemory& /*memory*/,
                               std::vector<ModelToken>& tokens) const {
   const std::size_t before = tokens.size();
-  if (!is_too_long(word) && add_pieces(word, tokens)) {
+  const auto inside_characters = static_cast<std::size_t>(
+      std::ranges::count_if(word, continues_character));
+  if (word.size() - inside_characters <= longest_word_ &&
+      add_pieces(word, tokens)) {
     return ok();
   }
   tokens.resize(before);
-  if (!unknown_) {
-    return no_unknown_;
-  }
+  HEADWISE_TRY(unknown_);
   tokens.push_back({*unknown_, 0, static_cast<std::uint32_t>(word.size())});
   return ok();
 }
@@ -87,11 +65,11 @@ ModelToken WordPieceModel::longest_piece(std::string_view word,
                                          std::uint32_t begin) const {
   ModelToken longest{0, begin, begin};
   std::uint32_t node = begin == 0 ? PieceTrie::root() : inside_word_;
-  for (std::uint32_t n = begin; n < word.size() && node != PieceTrie::kNone;) {
-    node = trie_.child(node, word[n]);
-    ++n;
+  for (std::uint32_t end = begin; end < word.size() && node != PieceTrie::kNone;
+       ++end) {
+    node = trie_.child(node, word[end]);
     if (node != PieceTrie::kNone && trie_.value(node) != PieceTrie::kNone) {
-      longest = {trie_.value(node), begin, n};
+      longest = {trie_.value(node), begin, end + 1};
     }
   }
   return longest;
@@ -100,15 +78,16 @@ ModelToken WordPieceModel::longest_piece(std::string_view word,
 }  // namespace
 
 MadeModel make_wordpiece(const JsonPart& model, TokenizerSpec& spec) {
-  WordPieceOptions options;
-  HEADWISE_TRY(model.require("unk_token", options.unk_token));
-  HEADWISE_TRY(model.require("continuing_subword_prefix", options.prefix));
-  HEADWISE_TRY(model.require("max_input_chars_per_word", options.longest_word));
+  std::string unk_token;
+  std::string prefix;
+  std::size_t longest_word = 0;
+  HEADWISE_TRY(model.require("unk_token", unk_token));
+  HEADWISE_TRY(model.require("continuing_subword_prefix", prefix));
+  HEADWISE_TRY(model.require("max_input_chars_per_word", longest_word));
   TokenTable vocabulary(std::exchange(spec.vocabulary, {}));
-  PieceTrie trie(vocabulary.all());
+  auto unknown = unknown_token(model, unk_token, vocabulary);
   return {std::make_unique<WordPieceModel>(
-      std::move(vocabulary), std::move(trie), options,
-      model.unexpected("unk_token", "a token of model.vocab"))};
+      std::move(vocabulary), std::move(unknown), prefix, longest_word)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -47,7 +47,7 @@ constexpr std::array kCjk = {
     CodeRange{0x2F800, 0x2FA1F}};
 
 // The general category, where the reference has one.
-utf8proc_category_t category(char32_t code) {
+utf8proc_category_t old_category(char32_t code) {
   return in_ranges(kNewToCategories, code)
              ? UTF8PROC_CATEGORY_CN
              : utf8proc_category(static_cast<utf8proc_int32_t>(code));
@@ -61,7 +61,7 @@ bool is_dropped(char32_t code) {
   if (is_ascii(code)) {
     return (code < 0x20 && !is_space(code)) || code == 0x7F;
   }
-  switch (category(code)) {
+  switch (old_category(code)) {
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_CO:
@@ -75,7 +75,7 @@ bool is_space(char32_t code) {
   if (is_ascii(code)) {
     return code == U' ' || code == U'\t' || code == U'\n' || code == U'\r';
   }
-  switch (category(code)) {
+  switch (old_category(code)) {
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
@@ -89,7 +89,7 @@ bool is_cjk(char32_t code) { return !is_ascii(code) && in_ranges(kCjk, code); }
 
 bool is_nonspacing_mark(char32_t code) {
   return !is_ascii(code) &&
-         (category(code) == UTF8PROC_CATEGORY_MN || code == kOnceMark);
+         (old_category(code) == UTF8PROC_CATEGORY_MN || code == kOnceMark);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

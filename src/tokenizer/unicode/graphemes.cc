@@ -10,7 +10,9 @@ namespace {
 
 GraphemeClass grapheme_class(char32_t code) {
   using enum GraphemeClass;
-  if (code >= 0x3400 && code < 0xA000) {  // ideographs
+  // Most letters need no search: Latin, Cyrillic, ideographs.
+  if ((code >= 0xB0 && code < 0x300) || (code >= 0x400 && code < 0x480) ||
+      (code >= 0x3400 && code < 0xA000)) {
     return other;
   }
   const auto found =

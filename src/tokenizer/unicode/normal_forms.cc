@@ -43,6 +43,17 @@ constexpr std::array kKeptComposed = {
     CodeRange{0xAC00, 0xD7A3}};
 
 constexpr CodeRange kJamo = {0x1100, 0x11FF};
+constexpr CodeRange kLeadings = {0x1100, 0x1112};
+constexpr CodeRange kVowels = {0x1161, 0x1175};
+constexpr CodeRange kTrailings = {0x11A8, 0x11C2};
+constexpr CodeRange kSyllables = {0xAC00, 0xD7A3};
+// Syllables with the same leading jamo, and with the same vowel, too.
+constexpr char32_t kSameLeading = 588;
+constexpr char32_t kSameVowel = 28;
+
+constexpr bool is_in(CodeRange range, char32_t code) {
+  return code >= range.first && code <= range.last;
+}
 
 const utf8proc_property_t& property(char32_t code) {
   return *utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
@@ -51,6 +62,19 @@ const utf8proc_property_t& property(char32_t code) {
 bool is_mark(utf8proc_propval_t category) {
   return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
          category == UTF8PROC_CATEGORY_ME;
+}
+
+// utf8proc also composes with U+11A7, which is before the first that may.
+char32_t composed_syllable(char32_t first, char32_t second) {
+  if (is_in(kLeadings, first) && is_in(kVowels, second)) {
+    return kSyllables.first + (first - kLeadings.first) * kSameLeading +
+           (second - kVowels.first) * kSameVowel;
+  }
+  if (is_in(kSyllables, first) && is_in(kTrailings, second) &&
+      (first - kSyllables.first) % kSameVowel == 0) {
+    return first + 1 + second - kTrailings.first;
+  }
+  return 0;
 }
 
 // Composes each character of class 0 with those that follow it and that no
@@ -87,6 +111,15 @@ Decomposition::Decomposition(char32_t code, bool compatible) {
   if (code < 0x80 || in_ranges(kNewToNormalisation, code)) {
     return;
   }
+  if (is_in(kSyllables, code)) {
+    const char32_t index = code - kSyllables.first;
+    const char32_t trailing = index % kSameVowel;
+    codes_[0] = kLeadings.first + index / kSameLeading;
+    codes_[1] = kVowels.first + index % kSameLeading / kSameVowel;
+    codes_[2] = kTrailings.first - 1 + trailing;
+    count_ = trailing == 0 ? 2 : 3;
+    return;
+  }
   std::array<utf8proc_int32_t, std::tuple_size_v<decltype(codes_)>> parts;
   const auto options = static_cast<utf8proc_option_t>(
       UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
@@ -101,7 +134,8 @@ Decomposition::Decomposition(char32_t code, bool compatible) {
 }
 
 std::uint8_t combining_class(char32_t code) {
-  return code < 0x300 || in_ranges(kNewToNormalisation, code)
+  return code < 0x300 || is_in(kJamo, code) ||
+                 in_ranges(kNewToNormalisation, code)
              ? std::uint8_t{0}
              : static_cast<std::uint8_t>(property(code).combining_class);
 }
@@ -110,6 +144,9 @@ char32_t composed(char32_t first, char32_t second) {
   if (second < 0x300 || in_ranges(kNewToNormalisation, first) ||
       in_ranges(kNewToNormalisation, second)) {
     return 0;
+  }
+  if (is_in(kJamo, second)) {
+    return composed_syllable(first, second);
   }
   std::array pair = {static_cast<utf8proc_int32_t>(first),
                      static_cast<utf8proc_int32_t>(second)};
@@ -127,8 +164,7 @@ bool is_kept(NormalForm form, char32_t code) {
     return true;
   }
   // Whatever composes with the character before it is a mark or a jamo.
-  if (is_mark(property(code).category) ||
-      (code >= kJamo.first && code <= kJamo.last)) {
+  if (is_mark(property(code).category) || is_in(kJamo, code)) {
     return false;
   }
   const Decomposition decomposition(code, form.compatible);
@@ -153,10 +189,12 @@ void sort_marks(std::span<NormalPiece> pieces) {
   for (auto begin = pieces.begin(); begin != pieces.end();) {
     begin = std::find_if(begin, pieces.end(), moves);
     const auto end = std::find_if_not(begin, pieces.end(), moves);
-    std::stable_sort(begin, end,
-                     [](const NormalPiece& a, const NormalPiece& b) {
-                       return a.combining_class < b.combining_class;
-                     });
+    if (end - begin > 1) {
+      std::stable_sort(begin, end,
+                       [](const NormalPiece& a, const NormalPiece& b) {
+                         return a.combining_class < b.combining_class;
+                       });
+    }
     begin = end;
   }
 }
