@@ -65,12 +65,12 @@ EncodingObject object_of(Encoding encoding, std::string_view first,
 }
 
 template <class Values, class Made>
-nb::list list_of(const Values& values, const Made& made) {
+nb::list list_of(Values&& values, const Made& made) {
   nb::list list = nb::steal<nb::list>(
       PyList_New(static_cast<Py_ssize_t>(values.size())));
   Py_ssize_t at = 0;
-  for (const auto& value : values) {
-    PyList_SET_ITEM(list.ptr(), at++, made(value).release().ptr());
+  for (auto& value : values) {
+    PyList_SetItem(list.ptr(), at++, made(value).release().ptr());
   }
   return list;
 }
@@ -186,7 +186,7 @@ std::vector<EncodingObject> encode_texts(const Tokenizer& tokenizer,
     const TextsArgument given(items, {kEncodeBatch, "texts"}, kExpected);
     texts.assign(given.views().begin(), given.views().end());
   }
-  return unlocked([&] {
+  return value_of(unlocked([&] {
     auto done = of_pairs ? tokenizer.encode_batch(pairs, options)
                          : tokenizer.encode_batch(texts, options);
     std::vector<EncodingObject> objects;
@@ -200,7 +200,7 @@ std::vector<EncodingObject> encode_texts(const Tokenizer& tokenizer,
     }
     return done ? Result<std::vector<EncodingObject>>(std::move(objects))
                 : done.error();
-  });
+  }));
 }
 
 nb::list encode_batch(nb::handle self, nb::handle texts,

@@ -1,4 +1,5 @@
 """A tokenizer of either package, asked in the same words."""
+import itertools
 import json
 import typing
 
@@ -13,7 +14,6 @@ class Encoded(typing.NamedTuple):
     special: list
     words: list      # None for a token that was added
     sequences: list  # likewise
-    tokens: list
     overflowing: list
 
 
@@ -75,9 +75,11 @@ class Reader:
         return attempt(lambda: self.decoded(ids, skip))
 
     def stream(self, ids, skip):
+        """What is known after each step, and the whole text."""
         def steps():
-            step = self.stream_step(skip)
-            return [step(each) for each in ids]
+            step, finish = self.stream_calls(skip)
+            known = list(itertools.accumulate(step(each) or "" for each in ids))
+            return known, "".join(known[-1:]) + finish()
         return attempt(steps)
 
 
@@ -101,19 +103,21 @@ class Reference(Reader):
 
     def encoded(self, item, one, whole=True):
         offsets, sequences = one.offsets, one.sequence_ids
-        # Of what overflows of a pair the reference does not always know the text.
-        positions = in_bytes(item, offsets, sequences) if (
-            whole or isinstance(item, str)) else []
-        return Encoded(one.ids, offsets, positions, one.type_ids,
-                       one.special_tokens_mask, one.word_ids, sequences, one.tokens,
+        # Of what overflows of a pair the reference does not always know the text. Its
+        # tokens are not compared: it has the text that was matched there.
+        known = whole or isinstance(item, str)
+        return Encoded(one.ids, offsets,
+                       in_bytes(item, offsets, sequences) if known else [],
+                       one.type_ids, one.special_tokens_mask, one.word_ids,
+                       sequences if known else [],
                        [self.encoded(item, each, False) for each in one.overflowing])
 
     def decoded(self, ids, skip):
         return self.tokenizer.decode(ids, skip_special_tokens=skip)
 
-    def stream_step(self, skip):
+    def stream_calls(self, skip):
         stream = tokenizers.decoders.DecodeStream(skip_special_tokens=skip)
-        return lambda each: stream.step(self.tokenizer, each) or None
+        return lambda each: stream.step(self.tokenizer, each), lambda: ""
 
     def size(self):
         return self.tokenizer.get_vocab_size()
@@ -151,18 +155,19 @@ class Headwise(Reader):
     def encoded(self, item, one, whole=True):
         def pairs(values):
             return [tuple(each) for each in values]
-        positions = pairs(one.byte_offsets) if whole or isinstance(item, str) else []
-        return Encoded(list(one.ids), pairs(one.offsets), positions,
+        known = whole or isinstance(item, str)
+        return Encoded(list(one.ids), pairs(one.offsets),
+                       pairs(one.byte_offsets) if known else [],
                        list(one.token_types), list(one.special_mask), list(one.words),
-                       list(one.sequences), list(one.tokens),
+                       list(one.sequences) if known else [],
                        [self.encoded(item, each, False) for each in one.overflowing])
 
     def decoded(self, ids, skip):
         return self.tokenizer.decode(ids, skip_special_tokens=skip)
 
-    def stream_step(self, skip):
+    def stream_calls(self, skip):
         stream = self.package.DecodeStream(self.tokenizer, skip_special_tokens=skip)
-        return lambda each: stream.step(each) or None
+        return stream.step, stream.finish
 
     def size(self):
         return self.tokenizer.vocab_size
