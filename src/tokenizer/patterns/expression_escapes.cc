@@ -4,6 +4,19 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
+// The escape of a character by its number: \x41 \x{41} \u0041 \o{101} \0101.
+std::size_t ExpressionWriter::size_of_number() const {
+  const char letter = in_[at_ + 1];
+  const std::string_view digits = rest().substr(2);
+  if (digits.starts_with('{') && (letter == 'x' || letter == 'o')) {
+    return size_to('}', 3);
+  }
+  const std::size_t most = letter == 'u' ? 4 : letter == 'o' ? 0 : 2;
+  const std::size_t end = digits.find_first_not_of(
+      letter == '0' ? "01234567" : "0123456789abcdefABCDEF");
+  return 2 + std::min({end, digits.size(), most});
+}
+
 Status ExpressionWriter::escape() {
   begin_atom();
   if (at_ + 1 == in_.size()) {
@@ -20,11 +33,10 @@ Status ExpressionWriter::escape() {
       break;
     case 'x':
     case 'o':
-      if (rest().substr(2).starts_with('{')) {
-        copy(size_to('}', 3));
-        return ok();
-      }
-      break;
+    case 'u':
+    case '0':
+      copy(size_of_number());
+      return ok();
     case 'c':
     case 'C':
     case 'M':
@@ -78,6 +90,9 @@ Status ExpressionWriter::shorthand() {
     case 'b':
     case 'B':
       replace(2, word_boundary_expression(letter == 'B'));
+      return ok();
+    case 'R':  // not as the library says it, which a loop would skip
+      replace(2, R"((?>\r\n|[\n-\r\x{85}\x{2028}\x{2029}]))");
       return ok();
     case 'X':
     case 'y':

@@ -75,6 +75,7 @@ class ExpressionWriter {
   void close_group();
   void quantify(const Quantifier& quantifier);
   Status escape();
+  std::size_t size_of_number() const;
   Status property();
   Status backreference();
   Status shorthand();

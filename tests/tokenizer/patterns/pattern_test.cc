@@ -75,6 +75,8 @@ constexpr Case kCases[] = {
     {R"((?:\p{L}(?!\d))++)", "abc1", "<ab>c1"},
     {"(?<=a+)b", "aab", "aa<b>"},
     {R"(a\Kb)", "ab", "a<b>"},
+    {R"(\x41++\u0062*+\060)", "AAbb0", "<AAbb0>"},
+    {R"(\p{L}+\R*)", "a\nb", "<a\n><b>"},
     {"a{3,1}", "aaaa", "<aaa><a>"},
     {"(a|ab)(c|bcd)", "abcd", "<abcd>"},
     {"\xEA\xB0\x80{2}", "\uAC00\uAC00\uAC00", "<\uAC00\uAC00>\uAC00"},
@@ -133,8 +135,8 @@ TEST(Pattern, RefusesExpressionsThatTakeLongToCompile) {
 
 TEST(Pattern, EndsWhereASearchWouldNot) {
   const std::string letters = repeated("a", 20'000);
-  for (const char* expression : {"(a+)+$", "(?=a*)", "(?>a{1,100000})b",
-                                 R"((a+)\1b)", "(?=a*+)a"}) {
+  for (const char* expression :
+       {"(a+)+$", "(?=a*)", "(?>a{1,100000})b", R"((a+)\1b)", "(?=a*+)a"}) {
     const std::string message = found(expression, letters + "!b");
     EXPECT_NE(message.find("takes too many steps in this text"),
               std::string::npos)
