@@ -20,6 +20,7 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 struct AddedToken {
   std::string content;
+  std::string text;  // what decoding gives: the normalised content
   ModelId id = 0;
   bool single_word = false;  // no word character next to it
   bool lstrip = false;       // with the white space before it
@@ -67,8 +68,7 @@ class AddedTokens {
     std::vector<std::size_t> tokens;
   };
 
-  static Result<Pass> make_pass(const std::vector<AddedToken>& tokens,
-                                bool normalized, const Normalizer* normalizer);
+  static Pass make_pass(const std::vector<AddedToken>& tokens, bool normalized);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<ModelId, std::size_t> by_id_;
