@@ -142,8 +142,10 @@ void AddedTokens::cut(std::string_view text, bool normalized, bool special,
     if (done < begin) {
       add(done, begin, {});
     }
-    add(begin, end, token.id);
-    done = end;
+    if (begin < end) {  // else the token before has swallowed it
+      add(begin, end, token.id);
+      done = end;
+    }
   }
   if (done < text.size()) {
     add(done, text.size(), {});
