@@ -14,7 +14,10 @@ from sample_texts import Lines, scalar_texts, scalars
 EXCEPTIONS = [
     ("errors", "", r"truncation\.stride is \d+, expected less than",
      "a stride as long as a part is an error, whether or not the text is cut"),
-    ("decoded", "PanicException", "", "the reference panics"),
+    ("errors", "", r"truncation\.max_tokens is \d+, expected at least \d+, for the "
+     "tokens that are added", "no room for the added tokens is an error; the reference "
+     "cuts nothing then"),
+    ("decoded|streamed", "PanicException", "", "the reference panics"),
 ]
 
 BATCH = 200
