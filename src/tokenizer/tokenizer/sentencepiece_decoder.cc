@@ -1,41 +1,35 @@
-#include "tokenizer/sentencepiece_decoder.h"
-
-#include <string>
+// SentencePiece's pieces to text, without their bytes: ByteFallback comes next.
+// Keys: unk_token, and unk_surface, what it becomes; strip_space (true),
+// whether the space in front of the text goes; strip_spaces (false), whether
+// those of all its first pieces go.
 #include <string_view>
 #include <utility>
+
+#include "tokenizer/decoder_steps.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-struct PieceTexts {
-  std::string unknown;
-  std::string unknown_surface;
+struct SentencePieceDecoder {
+  std::string unknown{};
+  std::string surface{};
   bool strip_space = true;
   bool strip_spaces = false;
-};
+  bool at_start = true;
 
-class SentencePieceStep final : public WholeTokenStep {
- public:
-  explicit SentencePieceStep(PieceTexts texts) : texts_(std::move(texts)) {}
-
-  std::unique_ptr<DecoderStep> copy() const override {
-    return std::make_unique<SentencePieceStep>(*this);
-  }
-
- private:
-  Status change(std::vector<std::string>& tokens, Next& /*next*/) override {
+  Status operator()(std::vector<std::string>& tokens, Next& /*next*/) {
     for (std::string& token : tokens) {
-      token = token == texts_.unknown ? texts_.unknown_surface : text_of(token);
-      at_start_ = at_start_ && token.empty();
+      token = token == unknown ? surface : text_of(token);
+      at_start = at_start && token.empty();
     }
     return ok();
   }
 
   std::string text_of(std::string_view piece) {
     constexpr std::string_view kMark = "\u2581";
-    if (at_start_ && texts_.strip_space && piece.starts_with(kMark)) {
+    if (at_start && strip_space && piece.starts_with(kMark)) {
       piece.remove_prefix(kMark.size());
-      at_start_ = texts_.strip_spaces;
+      at_start = strip_spaces;
     }
     std::string text;
     for (std::size_t at = piece.find(kMark); at != std::string_view::npos;
@@ -45,22 +39,17 @@ class SentencePieceStep final : public WholeTokenStep {
     }
     return text.append(piece);
   }
-
-  PieceTexts texts_;
-  bool at_start_ = true;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<DecoderStep>> read_sentencepiece_step(
-    const JsonPart& part) {
-  PieceTexts texts;
-  HEADWISE_TRY(part.require("unk_token", texts.unknown));
-  HEADWISE_TRY(part.require("unk_surface", texts.unknown_surface));
-  HEADWISE_TRY(part.get("strip_space", texts.strip_space));
-  HEADWISE_TRY(part.get("strip_spaces", texts.strip_spaces));
-  return Result<std::unique_ptr<DecoderStep>>(
-      std::make_unique<SentencePieceStep>(std::move(texts)));
+Result<DecoderStep> read_sentencepiece_decoder(const JsonPart& part) {
+  SentencePieceDecoder decoder;
+  HEADWISE_TRY(part.require("unk_token", decoder.unknown));
+  HEADWISE_TRY(part.require("unk_surface", decoder.surface));
+  HEADWISE_TRY(part.get("strip_space", decoder.strip_space));
+  HEADWISE_TRY(part.get("strip_spaces", decoder.strip_spaces));
+  return with_whole_tokens(std::move(decoder));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

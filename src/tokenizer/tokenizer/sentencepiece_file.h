@@ -18,7 +18,7 @@ bool is_sentencepiece(std::string_view bytes);
 
 // The spec has keys that no tokenizer.json has:
 //   normalizer and decoder: the type SentencePiece
-//     (sentencepiece_normalizer.h, sentencepiece_decoder.h)
+//     (sentencepiece_normalizer.h, sentencepiece_decoder.cc)
 //   added_tokens: in_text (true), false for tokens that are never found in a
 //     text; literal (false), true for a content that is not normalised
 //   model of BPE: merge_ranks, a rank for each merge, only where several have
