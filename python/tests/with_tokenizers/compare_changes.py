@@ -22,13 +22,18 @@ from readers import Failure, Headwise, Reference, attempt
 
 TEXT = "Hello world é 12 the"
 SECONDS = 20  # of one file
-# (of the message here, of the message of the reference, the reason); a message is
-# "accepted" if there is none.
+# (the message here, that of the reference, the change, the reason), all but the reason
+# regular expressions; a message is "accepted" if there is none.
 KNOWN = [
-    (" has .* twice", "accepted", "a key stands twice; the reference keeps the last"),
-    (r"type is .*, expected the type|type is .*, expected a text", "accepted",
-     "a type of another kind of part; the reference guesses from the other keys"),
-    ("accepted", "invalid type: null|untagged enum", "null counts as a missing key"),
+    (" has .* twice", "accepted", "", "a key stands twice; the reference keeps the last"),
+    ("", "", r"\.type: |\.type\.", "a type that the other keys do not fit; the reference "
+     "guesses from the keys"),
+    ("accepted", "invalid type: null|untagged enum", "", "null counts as a missing key"),
+    ("expected true or false", "accepted", "add_prefix_space", "a key that is not used "
+     "has a value of another kind"),
+    ("accepted", "invalid (type|value): .*expected u32", r"added_tokens\.\*\.id",
+     "the ids of added tokens are not used"),
+    ("accepted", "Missing vocab/merges", "", "a vocabulary without merges"),
 ]
 
 
@@ -112,7 +117,7 @@ def compare(texts, count, seed, other="headwise"):
         if whys == ["accepted", "accepted"]:
             whys[0] = "other ids"
         reason = next((reason for *patterns, reason in KNOWN
-                       if all(map(re.search, patterns, whys))), None)
+                       if all(map(re.search, patterns, [*whys, told]))), None)
         if reason:
             known[reason] += 1
         else:

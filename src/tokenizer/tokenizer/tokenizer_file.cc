@@ -216,7 +216,8 @@ Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
   TokenizerSpec spec{.subject = subject};
   TokenizerFileEvents events(spec);
   HEADWISE_TRY(read_json(text, events, subject));
-  for (const auto& [key, value] : spec.json.items()) {
+  for (std::size_t n = 0; n < spec.json.size(); ++n) {
+    const std::string_view key = spec.json.key(n);
     if (std::ranges::find(kKeys, key) == kKeys.end()) {
       return JsonPart(&spec.json, subject, "")
           .fault(message("has the unknown key {}", printable(key)));
