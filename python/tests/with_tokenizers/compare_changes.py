@@ -29,8 +29,10 @@ KNOWN = [
     ("", "", r"\.type: |\.type\.", "a type that the other keys do not fit; the reference "
      "guesses from the keys"),
     ("accepted", "invalid type: null|untagged enum", "", "null counts as a missing key"),
-    ("expected true or false", "accepted", "add_prefix_space", "a key that is not used "
-     "has a value of another kind"),
+    ("expected true or false", "accepted", "post_processor", "a value of another kind; "
+     "the reference takes the part for another one"),
+    ("model.vocab.*expected a whole number", "accepted", "twice", "a token stands twice "
+     "in the vocabulary; the reference looks at the last"),
     ("accepted", "invalid (type|value): .*expected u32", r"added_tokens\.\*\.id",
      "the ids of added tokens are not used"),
     ("accepted", "Missing vocab/merges", "", "a vocabulary without merges"),
