@@ -18,6 +18,8 @@ Result<AddedToken> read_added_token(const JsonPart& part) {
   HEADWISE_TRY(part.require("rstrip", token.rstrip));
   HEADWISE_TRY(part.require("normalized", token.normalized));
   HEADWISE_TRY(part.require("special", token.special));
+  HEADWISE_TRY(part.get("literal", token.literal));
+  HEADWISE_TRY(part.get("in_text", token.in_text));
   return token;
 }
 
@@ -72,11 +74,11 @@ Result<AddedTokens::Pass> AddedTokens::make_pass(
   Pass pass;
   std::vector<std::string> contents;
   for (std::size_t n = 0; n < tokens.size(); ++n) {
-    if (tokens[n].normalized != normalized) {
+    if (tokens[n].normalized != normalized || !tokens[n].in_text) {
       continue;
     }
     std::string content = tokens[n].content;
-    if (normalized) {
+    if (normalized && !tokens[n].literal) {
       HEADWISE_ASSIGN(content, normalized_content(content, normalizer));
     }
     pass.tokens.push_back(n);
