@@ -81,8 +81,7 @@ TEST(ModelSettingsTest, EveryFileIsReadForWhatItSays) {
   EXPECT_EQ(settings.config.hidden_size, 384u);
   EXPECT_EQ(settings.config.layer_norm_eps, 1e-7);
   EXPECT_EQ(settings.transformer_folder, model.path());
-  EXPECT_TRUE(settings.wordpiece.do_lower_case);
-  EXPECT_TRUE(settings.wordpiece.special_tokens_in_text);
+  EXPECT_EQ(settings.normalization, BertNormalization{});
   EXPECT_EQ(settings.max_tokens, 256u);
   EXPECT_EQ(settings.max_tokens_key, "max_seq_length");
   EXPECT_THAT(settings.pooling, ElementsAre(Pooling::cls));
@@ -100,7 +99,7 @@ TEST(ModelSettingsTest, FilesThatAreNotThereLeaveTheDefaults) {
   const ModelSettings settings = model.settings();
   EXPECT_EQ(settings.config.hidden_size, 384u);
   EXPECT_EQ(settings.transformer_folder, model.path());
-  EXPECT_TRUE(settings.wordpiece.do_lower_case);
+  EXPECT_EQ(settings.normalization, BertNormalization{});
   EXPECT_EQ(settings.max_tokens, 512u);
   EXPECT_THAT(settings.pooling, ElementsAre(Pooling::mean));
   EXPECT_FALSE(settings.normalize);
@@ -149,14 +148,14 @@ TEST(ModelSettingsTest, OlderModelsHaveTheEncoderInAFolderOfItsOwn) {
   EXPECT_EQ(settings.transformer_folder, model / "0_Transformer");
   EXPECT_EQ(settings.config.family, BertFamily::distilbert);
   EXPECT_EQ(settings.max_tokens, 100u);  // the folder's, not the model's 256
-  EXPECT_FALSE(settings.wordpiece.special_tokens_in_text);
+  EXPECT_TRUE(settings.normalization.lower_first);
   EXPECT_THAT(settings.pooling, ElementsAre(Pooling::cls));
   EXPECT_FALSE(settings.normalize);
   // The newer name of the file counts before the older one.
   model.put("0_Transformer/sentence_bert_config.json",
             R"({"max_seq_length": 77})");
   EXPECT_EQ(model.settings().max_tokens, 77u);
-  EXPECT_TRUE(model.settings().wordpiece.special_tokens_in_text);
+  EXPECT_FALSE(model.settings().normalization.lower_first);
 }
 
 // ---- Folders that hold no model, or a wrong one. ----
@@ -293,7 +292,8 @@ TEST(ModelSettingsTest, AGenericTokenizerHasTheSettingsOfTokenizerJson) {
               R"({"normalizer": {"type": "BertNormalizer", "lowercase": false},
                   "pre_tokenizer": {"type": "BertPreTokenizer"},
                   "model": {"type": "WordPiece", "vocab": {"[PAD]": 0}}})");
-    EXPECT_FALSE(model.settings().wordpiece.do_lower_case) << name;
+    EXPECT_EQ(model.settings().tokenizer_file, model / "tokenizer.json");
+    EXPECT_EQ(model.settings().normalization, BertNormalization{}) << name;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/vocabulary.h"
+#include "headwise/tokenizer/tokenizer.h"
 #include "headwise/models/write_model.h"
 #include "interop/files.h"
 #include "models/model_texts.h"
@@ -40,12 +41,19 @@ TEST(OutOfMemoryTest, EveryAllocationOfAVocabularyMayFail) {
         }}});
 }
 
-TEST(OutOfMemoryTest, EveryAllocationOfASentenceMayFail) {
-  const WordPiece wordpiece(vocabulary_of({"the", "##s", "head"}));
+TEST(OutOfMemoryTest, EveryAllocationOfATokenizerMayFail) {
+  const TempFolder folder;
+  const std::string path = folder / "vocab.txt";
+  put_file(path, bytes_of(vocabulary_text({"the", "##s", "head"})));
+  EXPECT_GT(failures_of([&] { return Tokenizer::read(path); }), 50);
   const std::string sentence = "The h\u00E9ads [MASK] a\u302E\u0334 unknown";
-  EXPECT_GT(failures_of([&] { return wordpiece.encode(sentence, 100); }), 5);
   const std::vector<std::string_view> batch = {sentence, "a", sentence};
-  EXPECT_GT(failures_of([&] { return wordpiece.encode_batch(batch, 100); }),
+  const Executor executor = Executor::with_threads(1).value();
+  EXPECT_GT(failures_of([&] {
+              const auto tokenizer =
+                  not_counted([&] { return Tokenizer::read(path).value(); });
+              return tokenizer.encode_batch(batch, {.executor = &executor});
+            }),
             10);
 }
 
