@@ -18,6 +18,8 @@ Result<AddedToken> read_added_token(const JsonPart& part) {
   HEADWISE_TRY(part.require("rstrip", token.rstrip));
   HEADWISE_TRY(part.require("normalized", token.normalized));
   HEADWISE_TRY(part.require("special", token.special));
+  HEADWISE_TRY(part.get("literal", token.literal));
+  HEADWISE_TRY(part.get("in_text", token.in_text));
   return token;
 }
 
@@ -71,7 +73,7 @@ AddedTokens::Pass AddedTokens::make_pass(const std::vector<AddedToken>& tokens,
   Pass pass;
   std::vector<std::string> texts;
   for (std::size_t n = 0; n < tokens.size(); ++n) {
-    if (tokens[n].normalized == normalized) {
+    if (tokens[n].normalized == normalized && tokens[n].in_text) {
       pass.tokens.push_back(n);
       texts.push_back(tokens[n].text);
     }
@@ -94,9 +96,11 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
     if (token.content.empty() || made.find(token.content)) {
       continue;
     }
-    HEADWISE_ASSIGN(token.text, normalized_content(
-                                    token.content,
-                                    token.normalized ? normalizer : nullptr));
+    HEADWISE_ASSIGN(
+        token.text,
+        normalized_content(token.content, token.normalized && !token.literal
+                                              ? normalizer
+                                              : nullptr));
     const auto known = model.find(token.content);
     token.id =
         known.value_or(static_cast<ModelId>(model.size() + made.new_tokens_));

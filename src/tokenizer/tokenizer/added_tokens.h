@@ -27,6 +27,8 @@ struct AddedToken {
   bool rstrip = false;       // with the white space behind it
   bool normalized = false;   // looked for in the normalised text
   bool special = false;      // not part of texts: decoding may skip it
+  bool literal = false;      // its content is that of the normalised text
+  bool in_text = true;       // looked for at all
 };
 
 // A part of a text: bytes [begin, end), and the added token that it is, if any.

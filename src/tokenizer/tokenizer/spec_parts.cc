@@ -110,6 +110,18 @@ Json byte_level_decoding() {
           {"use_regex", true}};
 }
 
+Result<std::string> tokenizer_class(const JsonPart& settings) {
+  std::string name;
+  HEADWISE_TRY(settings.get("tokenizer_class", name));
+  if (name == "PreTrainedTokenizerFast" || name == "TokenizersBackend") {
+    return std::string();
+  }
+  if (name.ends_with("Fast")) {
+    name.resize(name.size() - 4);
+  }
+  return name;
+}
+
 std::string folder_of(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "headwise/interop/file_subject.h"
 #include "headwise/json/json.h"
@@ -54,6 +55,29 @@ struct SettingsFile {
 // The settings `name` in the folder of `path`. Errors: bad_data; io_error.
 Result<SettingsFile> read_settings(const std::string& path,
                                    std::string_view name);
+
+// The class that wrote the settings, without "Fast"; empty for none, and for
+// one that says nothing.
+Result<std::string> tokenizer_class(const JsonPart& settings);
+
+// The ids of a vocabulary, which must outlive them.
+class TokenIds {
+ public:
+  explicit TokenIds(const TokenizerSpec& spec) {
+    for (const auto& [token, id] : spec.vocabulary) {
+      ids_.emplace(token, id);
+    }
+  }
+  std::optional<NamedToken> find(std::string_view token) const {
+    const auto found = ids_.find(token);
+    return found == ids_.end()
+               ? std::nullopt
+               : std::optional(NamedToken{std::string(token), found->second});
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::uint32_t> ids_;
+};
 
 // The folder that a file lies in, with a slash; empty for the current one.
 std::string folder_of(const std::string& path);

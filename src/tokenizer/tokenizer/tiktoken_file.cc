@@ -10,6 +10,7 @@
 #include "tokenizer/base64.h"
 #include "tokenizer/ranked_merges.h"
 #include "tokenizer/spec_parts.h"
+#include "tokenizer/text_lines.h"
 #include "tokenizer/tiktoken_families.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/characters.h"
@@ -23,17 +24,6 @@ std::string in_alphabet(std::string_view bytes) {
     append_character(text, byte_character(static_cast<unsigned char>(byte)));
   }
   return text;
-}
-
-// The next line, without its end; `text` is not empty.
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) {
-    line.remove_suffix(1);
-  }
-  return line;
 }
 
 std::optional<BytesToken> parse_line(std::string_view line) {
@@ -61,7 +51,7 @@ Result<std::vector<BytesToken>> parse_lines(std::string_view text,
     }
     auto token = parse_line(line);
     if (!token) {
-      return subject.of_entry(message("line {}", number).text())
+      return subject_of_line(subject, number)
           .bad_data(message("is \"{}\"", printable(line)),
                     "a token in base64, a space and its rank");
     }
