@@ -110,7 +110,9 @@ class Reference(Reader):
                        in_bytes(item, offsets, sequences) if known else [],
                        one.type_ids, one.special_tokens_mask, one.word_ids,
                        sequences if known else [],
-                       [self.encoded(item, each, False) for each in one.overflowing])
+                       # Parts of a pair have some of the other parts once more.
+                       [self.encoded(item, each, False)
+                        for each in one.overflowing] if whole else [])
 
     def decoded(self, ids, skip):
         return self.tokenizer.decode(ids, skip_special_tokens=skip)

@@ -5,6 +5,7 @@ import gzip
 import importlib.util
 import json
 import pathlib
+import unicodedata
 
 import parts
 from parts import (added, by_regex, byte_level, document, metaspace, normalizers, part,
@@ -228,15 +229,18 @@ class SentencePiece:
 
 
 class Tiktoken:
-    """The same by the package tiktoken; `first`: the id of rank 0."""
+    """The same by the package tiktoken; `first`: the id of rank 0. Qwen's own package
+    normalizes texts first."""
 
-    def __init__(self, ranks, pattern, first=0):
+    def __init__(self, ranks, pattern, first=0, normal_form=None):
         import tiktoken
-        self.first = first
+        self.first, self.normal_form = first, normal_form
         self.encoding = tiktoken.Encoding("compared", pat_str=pattern,
                                           mergeable_ranks=ranks, special_tokens={})
 
     def ids(self, text):
+        if self.normal_form:
+            text = unicodedata.normalize(self.normal_form, text)
         return [self.first + each for each in self.encoding.encode_ordinary(text)]
 
     def decode(self, ids):
@@ -257,7 +261,8 @@ def other_files():
     """{name: (path, how to make what reads it)}"""
     made = {f"{name}.model": (path, SentencePiece)
             for name, path in SENTENCE_PIECES.items()}
-    made |= {f"{name}.tiktoken": (path, lambda path, pattern=pattern: Tiktoken(
-        read_ranks(path), pattern)) for name, (path, pattern) in RANKS.items()}
+    made |= {f"{name}.tiktoken": (path, lambda path, pattern=pattern, name=name:
+                                   Tiktoken(read_ranks(path), pattern, normal_form=(
+                                       "NFC" if name.startswith("qwen") else None))) for name, (path, pattern) in RANKS.items()}
     made |= {f"{name}.json": (path, tekken) for name, path in TEKKEN.items()}
     return made

@@ -18,6 +18,8 @@ Result<AddedToken> read_added_token(const JsonPart& part) {
   HEADWISE_TRY(part.require("rstrip", token.rstrip));
   HEADWISE_TRY(part.require("normalized", token.normalized));
   HEADWISE_TRY(part.require("special", token.special));
+  HEADWISE_TRY(part.get("literal", token.literal));
+  HEADWISE_TRY(part.get("in_text", token.in_text));
   return token;
 }
 
@@ -66,23 +68,17 @@ Result<std::string> normalized_content(const std::string& content,
 
 }  // namespace
 
-Result<AddedTokens::Pass> AddedTokens::make_pass(
-    const std::vector<AddedToken>& tokens, bool normalized,
-    const Normalizer* normalizer) {
+AddedTokens::Pass AddedTokens::make_pass(const std::vector<AddedToken>& tokens,
+                                         bool normalized) {
   Pass pass;
-  std::vector<std::string> contents;
+  std::vector<std::string> texts;
   for (std::size_t n = 0; n < tokens.size(); ++n) {
-    if (tokens[n].normalized != normalized) {
-      continue;
+    if (tokens[n].normalized == normalized && tokens[n].in_text) {
+      pass.tokens.push_back(n);
+      texts.push_back(tokens[n].text);
     }
-    std::string content = tokens[n].content;
-    if (normalized) {
-      HEADWISE_ASSIGN(content, normalized_content(content, normalizer));
-    }
-    pass.tokens.push_back(n);
-    contents.push_back(std::move(content));
   }
-  pass.search = LiteralSearch(std::move(contents));
+  pass.search = LiteralSearch(std::move(texts));
   return pass;
 }
 
@@ -100,6 +96,11 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
     if (token.content.empty() || made.find(token.content)) {
       continue;
     }
+    HEADWISE_ASSIGN(
+        token.text,
+        normalized_content(token.content, token.normalized && !token.literal
+                                              ? normalizer
+                                              : nullptr));
     const auto known = model.find(token.content);
     token.id =
         known.value_or(static_cast<ModelId>(model.size() + made.new_tokens_));
@@ -109,8 +110,8 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
     made.by_content_.emplace(made.tokens_[n].content, n);
     made.by_id_.emplace(made.tokens_[n].id, n);
   }
-  HEADWISE_ASSIGN(made.before_, make_pass(made.tokens_, false, nullptr));
-  HEADWISE_ASSIGN(made.after_, make_pass(made.tokens_, true, normalizer));
+  made.before_ = make_pass(made.tokens_, false);
+  made.after_ = make_pass(made.tokens_, true);
   return made;
 }
 
@@ -145,8 +146,10 @@ void AddedTokens::cut(std::string_view text, bool normalized, bool special,
     if (done < begin) {
       add(done, begin, {});
     }
-    add(begin, end, token.id);
-    done = end;
+    if (begin < end) {  // else the token before has swallowed it
+      add(begin, end, token.id);
+      done = end;
+    }
   }
   if (done < text.size()) {
     add(done, text.size(), {});

@@ -20,12 +20,15 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 struct AddedToken {
   std::string content;
+  std::string text;  // what decoding gives: the normalised content
   ModelId id = 0;
   bool single_word = false;  // no word character next to it
   bool lstrip = false;       // with the white space before it
   bool rstrip = false;       // with the white space behind it
   bool normalized = false;   // looked for in the normalised text
   bool special = false;      // not part of texts: decoding may skip it
+  bool literal = false;      // its content is that of the normalised text
+  bool in_text = true;       // looked for at all
 };
 
 // A part of a text: bytes [begin, end), and the added token that it is, if any.
@@ -67,8 +70,7 @@ class AddedTokens {
     std::vector<std::size_t> tokens;
   };
 
-  static Result<Pass> make_pass(const std::vector<AddedToken>& tokens,
-                                bool normalized, const Normalizer* normalizer);
+  static Pass make_pass(const std::vector<AddedToken>& tokens, bool normalized);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<ModelId, std::size_t> by_id_;

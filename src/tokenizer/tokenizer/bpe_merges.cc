@@ -18,12 +18,16 @@ constexpr std::uint32_t kNoSymbol = UINT32_MAX;
 
 BpeMerges::BpeMerges(std::span<const BpeMerge> merges, bool grow)
     : slots_(std::bit_ceil(2 * merges.size() + 1)), grow_(grow) {
+  bool shared = false;
   merged_.reserve(merges.size());
   for (const BpeMerge& merge : merges) {
-    const auto rank = static_cast<std::uint32_t>(merged_.size());
-    slots_[place(merge.left, merge.right)] = {merge.left, merge.right, rank,
-                                              merge.merged};
+    slots_[place(merge.left, merge.right)] = {merge.left, merge.right,
+                                              merge.rank, merge.merged};
+    shared = shared || merge.rank != merged_.size();
     merged_.push_back(merge.merged);
+  }
+  if (shared) {
+    merged_.clear();
   }
 }
 
@@ -92,7 +96,7 @@ void BpeMerges::merge_many(Symbols& symbols, Queue& queue) const {
     const std::uint64_t best = queue.back();
     queue.pop_back();
     const auto at = static_cast<std::uint32_t>(best);
-    if (merge_at(symbols, at, merged_[best >> 32U])) {
+    if (merge_at(symbols, at, static_cast<std::uint32_t>(best >> 32U))) {
       push(at);
       push(symbols[at].previous);
     }
@@ -115,7 +119,7 @@ bool BpeMerges::push_pair(const Symbols& symbols, std::uint32_t left,
 }
 
 bool BpeMerges::merge_at(Symbols& symbols, std::uint32_t at,
-                         std::uint32_t merged) const {
+                         std::uint32_t rank) const {
   BpeSymbol& left = symbols[at];
   if (left.size == 0 || left.next == kNoSymbol) {
     return false;
@@ -124,10 +128,12 @@ bool BpeMerges::merge_at(Symbols& symbols, std::uint32_t at,
   const Slot& pair = find(left.id, right.id);
   // As in the reference, an old entry is not out of date if its pair was
   // replaced by one that makes the same token.
-  if (pair.rank == kNoRank || pair.merged != merged) {
+  const bool same =
+      merged_.empty() ? pair.rank == rank : pair.merged == merged_[rank];
+  if (pair.rank == kNoRank || !same) {
     return false;
   }
-  left.id = merged;
+  left.id = pair.merged;
   left.size += right.size;
   left.next = right.next;
   right.size = 0;

@@ -15,14 +15,15 @@ struct BpeMerge {
   std::uint32_t left = 0;
   std::uint32_t right = 0;
   std::uint32_t merged = 0;
+  std::uint32_t rank = 0;
 };
 
 class BpeMerges {
  public:
   BpeMerges() : BpeMerges({}, true) {}
-  // `merges` in the order of their ranks; of a pair that is listed twice the
-  // last one counts. `grow`: each token is as long as its two parts, so a pair
-  // that was replaced by a longer one never makes the same token again.
+  // Of a pair that is listed twice the last one counts. `grow`: each token is
+  // as long as its two parts, so a pair that was replaced by a longer one never
+  // makes the same token again.
   BpeMerges(std::span<const BpeMerge> merges, bool grow);
 
   // Merges memory.symbols: always the leftmost pair of the lowest rank.
@@ -48,10 +49,10 @@ class BpeMerges {
   void merge_many(Symbols& symbols, Queue& queue) const;
   bool push_pair(const Symbols& symbols, std::uint32_t left,
                  Queue& queue) const;
-  bool merge_at(Symbols& symbols, std::uint32_t at, std::uint32_t merged) const;
+  bool merge_at(Symbols& symbols, std::uint32_t at, std::uint32_t rank) const;
 
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> merged_;  // by rank
+  std::vector<std::uint32_t> merged_;  // by rank; empty if merges share ranks
   bool grow_ = true;
 };
 

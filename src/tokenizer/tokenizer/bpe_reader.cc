@@ -52,6 +52,12 @@ Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
                                           std::string_view prefix) {
   std::vector<BpeMerge> merges;
   merges.reserve(texts.size());
+  std::vector<std::uint64_t> ranks;
+  const JsonPart listed = model.at("merge_ranks");
+  if (listed.exists() &&
+      !(listed.json().get(ranks) && ranks.size() == texts.size())) {
+    return model.unexpected("merge_ranks", "a rank for each merge");
+  }
   for (const auto& pair : texts) {
     const auto& left = pair.first;
     const auto& right = pair.second;
@@ -80,6 +86,8 @@ Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
       }
       *id = *found;
     }
+    const std::size_t n = merges.size();
+    merge.rank = static_cast<std::uint32_t>(ranks.empty() ? n : ranks[n]);
     merges.push_back(merge);
   }
   return merges;

@@ -48,7 +48,7 @@ struct DecoderType {
   }
 };
 
-constexpr std::array<DecoderType, 9> kDecoderTypes = {{
+constexpr std::array<DecoderType, 10> kDecoderTypes = {{
     {"BPEDecoder", {"suffix"}, read_bpe_decoder},
     {"ByteLevel", {}, read_byte_level_decoder},
     {"WordPiece", {"prefix", "cleanup"}, read_wordpiece_decoder},
@@ -58,6 +58,7 @@ constexpr std::array<DecoderType, 9> kDecoderTypes = {{
     {"Fuse", {}, read_fuse_decoder},
     {"Strip", {"content", "start", "stop"}, read_strip_decoder},
     {"ByteFallback", {}, read_byte_fallback_decoder},
+    {"SentencePiece", {}, read_sentencepiece_decoder},
 }};
 
 Result<DecoderStep> read_decoder_step(const JsonPart& part) {

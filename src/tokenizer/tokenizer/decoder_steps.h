@@ -29,6 +29,7 @@ DecoderStep with_whole_tokens(DecoderStep step);
 // One for each type.
 Result<DecoderStep> read_bpe_decoder(const JsonPart& part);
 Result<DecoderStep> read_byte_fallback_decoder(const JsonPart& part);
+Result<DecoderStep> read_sentencepiece_decoder(const JsonPart& part);
 Result<DecoderStep> read_byte_level_decoder(const JsonPart& part);
 Result<DecoderStep> read_ctc_decoder(const JsonPart& part);
 Result<DecoderStep> read_fuse_decoder(const JsonPart& part);

@@ -9,6 +9,7 @@
 
 #include "interop/error_text.h"
 #include "tokenizer/normalizer_readers.h"
+#include "tokenizer/sentencepiece_normalizer.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -33,6 +34,7 @@ constexpr std::array kNormalizerTypes = {
     NormalizerType{"Prepend", "prepend", read_prepend_normalizer},
     NormalizerType{"Replace", "pattern", read_replace_normalizer},
     NormalizerType{"Precompiled", {}, read_precompiled_normalizer},
+    NormalizerType{"SentencePiece", {}, read_sentencepiece_normalizer},
     NormalizerType{"ByteLevel", {}, read_byte_level_normalizer},
     NormalizerType{"Sequence", "normalizers", nullptr}};
 

@@ -160,7 +160,7 @@ struct Tokenizer::State {
     }
     const auto known = static_cast<tokenizer::ModelId>(id);
     if (const auto* const added = encoder.added_tokens().token(known)) {
-      return added->content;
+      return added->text;
     }
     return encoder.model().token(known);
   }

@@ -1,10 +1,13 @@
 #include "tokenizer/tokenizer_file.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
 #include "interop/error_text.h"
 #include "interop/json_events.h"
+#include "tokenizer/json_part.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -202,6 +205,10 @@ class TokenizerFileEvents : public NestedJsonEvents {
   std::string token_;
 };
 
+constexpr std::array<std::string_view, 9> kKeys = {
+    "version",       "truncation",     "padding", "added_tokens", "normalizer",
+    "pre_tokenizer", "post_processor", "decoder", "model"};
+
 }  // namespace
 
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
@@ -209,6 +216,13 @@ Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
   TokenizerSpec spec{.subject = subject};
   TokenizerFileEvents events(spec);
   HEADWISE_TRY(read_json(text, events, subject));
+  for (std::size_t n = 0; n < spec.json.size(); ++n) {
+    const std::string_view key = spec.json.key(n);
+    if (std::ranges::find(kKeys, key) == kKeys.end()) {
+      return JsonPart(&spec.json, subject, "")
+          .fault(message("has the unknown key {}", printable(key)));
+    }
+  }
   return spec;
 }
 

@@ -58,10 +58,16 @@ TokenTable piece_table(const ScoredPieces& pieces) {
   return TokenTable(entries);
 }
 
+// What files of SentencePiece say besides.
+struct UnigramSums {
+  std::optional<double> unknown_score{};  // none: 10 below the worst piece
+  bool in_floats = false;  // the score of a path is rounded to 32 bits
+};
+
 class UnigramModel final : public TableModel {
  public:
   UnigramModel(const ScoredPieces& pieces, std::optional<ModelId> unknown,
-               bool byte_fallback, FileSubject subject);
+               bool byte_fallback, UnigramSums sums, FileSubject subject);
 
   Status encode(std::string_view word, ModelMemory& memory,
                 std::vector<ModelToken>& tokens) const override;
@@ -85,28 +91,31 @@ class UnigramModel final : public TableModel {
   PieceTrie trie_;
   std::optional<ModelId> unknown_;
   double unknown_score_ = std::numeric_limits<double>::infinity();
+  bool in_floats_ = false;
   ByteTokens byte_tokens_;
   FileSubject subject_;
 };
 
 UnigramModel::UnigramModel(const ScoredPieces& pieces,
                            std::optional<ModelId> unknown, bool byte_fallback,
-                           FileSubject subject)
+                           UnigramSums sums, FileSubject subject)
     : TableModel(piece_table(pieces)),
       trie_(vocabulary_.all()),
       unknown_(unknown),
+      in_floats_(sums.in_floats),
       byte_tokens_(byte_fallback ? ByteTokens(vocabulary_) : ByteTokens()),
       subject_(std::move(subject)) {
   scores_.reserve(pieces.size());
   for (const auto& [text, score] : pieces) {
     const auto id = static_cast<ModelId>(scores_.size());
-    scores_.push_back(reread(score));
+    scores_.push_back(in_floats_ ? score : reread(score));
     unknown_score_ = std::min(unknown_score_, scores_.back());
     if (const auto last = find(text); last != id) {
       repeated_.emplace_back(id, *last);
     }
   }
-  unknown_score_ -= kUnknownPenalty;
+  unknown_score_ =
+      sums.unknown_score.value_or(unknown_score_ - kUnknownPenalty);
 }
 
 std::optional<std::string_view> UnigramModel::token(ModelId id) const {
@@ -136,6 +145,7 @@ Status UnigramModel::find_best_paths(std::string_view word,
                          ModelId piece) {
     UnigramNode& node = nodes[end];
     score += nodes[begin].score;
+    score = in_floats_ ? static_cast<float>(score) : score;
     if (node.begin == kNoPath || score > node.score) {
       node = {score, piece, static_cast<std::uint32_t>(begin)};
       return true;
@@ -152,7 +162,9 @@ Status UnigramModel::find_best_paths(std::string_view word,
       if (node == PieceTrie::kNone) {
         break;
       }
-      if (const ModelId id = trie_.value(node); id != PieceTrie::kNone) {
+      // Pieces with a score of minus infinity are never found.
+      if (const ModelId id = trie_.value(node);
+          id != PieceTrie::kNone && !std::isinf(scores_[id])) {
         offer(begin, end, scores_[id], id);
         has_character = has_character || end == next;
       }
@@ -192,7 +204,10 @@ void UnigramModel::add_unknown(std::string_view word, std::uint32_t begin,
                                std::uint32_t end,
                                std::vector<ModelToken>& tokens) const {
   const std::string_view text = word.substr(begin, end - begin);
-  const std::optional<ModelId> known = vocabulary_.find(text);
+  std::optional<ModelId> known = vocabulary_.find(text);
+  if (known && std::isinf(scores_[*known])) {
+    known.reset();
+  }
   if (known || !byte_tokens_.has_all(text)) {
     tokens.push_back({known.value_or(*unknown_), begin, end});
     return;
@@ -218,8 +233,13 @@ MadeModel make_unigram(const JsonPart& model, TokenizerSpec& spec) {
     }
     unknown = static_cast<ModelId>(id);
   }
+  UnigramSums sums;
+  HEADWISE_TRY(model.get("float_sums", sums.in_floats));
+  if (model.at("unk_score").exists()) {
+    HEADWISE_TRY(model.get("unk_score", sums.unknown_score.emplace()));
+  }
   return {std::make_unique<UnigramModel>(std::exchange(spec.pieces, {}),
-                                         unknown, byte_fallback,
+                                         unknown, byte_fallback, sums,
                                          model.subject().of_entry("model"))};
 }
 
