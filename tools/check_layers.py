@@ -89,8 +89,8 @@ THIRD_PARTIES = {
     "utf8proc.h": [
         "src/files/interop/",
         "src/tokenizer/unicode/",
-        "src/models/models/",
     ],
+    "oniguruma.h": ["src/tokenizer/patterns/"],
     "CLI/": [
         "apps/cli/shell/args.cc",
         "apps/cli/shell/help_text.cc",

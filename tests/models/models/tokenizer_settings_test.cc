@@ -26,10 +26,7 @@ TokenizerSettings after(const Fields& sentence,
 
 TEST(TokenizerSettingsTest, AnEmptyFileLeavesTheDefaults) {
   const auto settings = tokenizer_of({});
-  EXPECT_TRUE(settings.wordpiece.do_lower_case);
-  EXPECT_FALSE(settings.wordpiece.strip_accents.has_value());
-  EXPECT_TRUE(settings.wordpiece.tokenize_chinese_chars);
-  EXPECT_TRUE(settings.wordpiece.special_tokens_in_text);
+  EXPECT_EQ(settings.normalization, BertNormalization{});
   EXPECT_FALSE(settings.max_tokens.has_value());
 }
 
@@ -39,15 +36,16 @@ TEST(TokenizerSettingsTest, EveryOptionComesFromItsKey) {
                                       {"tokenize_chinese_chars", "false"},
                                       {"model_max_length", "512"},
                                       {"tokenizer_class", "null"}});
-  EXPECT_FALSE(settings.wordpiece.do_lower_case);
-  EXPECT_EQ(settings.wordpiece.strip_accents, true);
-  EXPECT_FALSE(settings.wordpiece.tokenize_chinese_chars);
-  EXPECT_TRUE(settings.wordpiece.special_tokens_in_text);
+  EXPECT_EQ(settings.normalization,
+            (BertNormalization{.do_lower_case = false,
+                               .strip_accents = true,
+                               .tokenize_chinese_chars = false}));
   EXPECT_EQ(settings.max_tokens, 512u);
-  EXPECT_EQ(tokenizer_of({{"strip_accents", "false"}}).wordpiece.strip_accents,
-            false);
-  EXPECT_EQ(tokenizer_of({{"strip_accents", "null"}}).wordpiece.strip_accents,
-            std::nullopt);
+  const auto strips = [](const std::string& value) {
+    return tokenizer_of({{"strip_accents", value}}).normalization.strip_accents;
+  };
+  EXPECT_EQ(strips("false"), false);
+  EXPECT_EQ(strips("null"), std::nullopt);
 }
 
 TEST(TokenizerSettingsTest, OptionsAreTrueOrFalse) {
@@ -107,23 +105,20 @@ TEST(TokenizerSettingsTest, TheSentenceFilesLimitCountsBeforeTheTokenizers) {
   EXPECT_EQ(after({}, tokenizer).max_tokens, 512u);
 }
 
-TEST(TokenizerSettingsTest, LoweringFirstKeepsAccentsAndHidesSpecialTokens) {
+TEST(TokenizerSettingsTest, AClassWithoutSettingsLeavesAllToTheTokenizersFile) {
+  const auto settings =
+      tokenizer_of({{"tokenizer_class", "\"PreTrainedTokenizerFast\""},
+                    {"do_lower_case", "false"}});
+  EXPECT_TRUE(settings.generic_class);
+  EXPECT_EQ(settings.normalization, BertNormalization{});
+}
+
+TEST(TokenizerSettingsTest, LoweringFirstIsASettingOfItsOwn) {
   const auto cased = tokenizer_of({{"do_lower_case", "false"}});
-  const auto lowered = after({{"do_lower_case", "true"}}, cased).wordpiece;
-  EXPECT_TRUE(lowered.do_lower_case);
-  EXPECT_EQ(lowered.strip_accents, false);
-  EXPECT_FALSE(lowered.special_tokens_in_text);
-  const auto uncased = after({{"do_lower_case", "true"}}, {}).wordpiece;
-  EXPECT_TRUE(uncased.do_lower_case);
-  EXPECT_EQ(uncased.strip_accents, true);
-  const auto said = after(
-      {{"do_lower_case", "true"}},
-      tokenizer_of({{"do_lower_case", "false"}, {"strip_accents", "true"}}));
-  EXPECT_EQ(said.wordpiece.strip_accents, true);
-  const auto kept = after({{"do_lower_case", "false"}}, cased).wordpiece;
-  EXPECT_FALSE(kept.do_lower_case);
-  EXPECT_EQ(kept.strip_accents, std::nullopt);
-  EXPECT_TRUE(kept.special_tokens_in_text);
+  EXPECT_EQ(after({{"do_lower_case", "true"}}, cased).normalization,
+            (BertNormalization{.do_lower_case = false, .lower_first = true}));
+  EXPECT_EQ(after({{"do_lower_case", "false"}}, cased).normalization,
+            cased.normalization);
 }
 
 TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {

@@ -1,8 +1,9 @@
 
+#include "headwise/models/vocabulary.h"
+
 #include <string>
 #include <utility>
 
-#include "headwise/models/vocabulary.h"
 #include "interop/files.h"
 #include "models/vocabularies.h"
 #include "support/errors.h"
@@ -51,34 +52,6 @@ TEST(VocabularyTest, AByteOrderMarkIsSkipped) {
       parse_vocabulary("\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "test")
           .value();
   EXPECT_EQ(vocabulary.token(0), "[PAD]");
-}
-
-TEST(VocabularyTest, TheLongestTokenMatchesAlsoWhereAShorterOneIsMissing) {
-  const Vocabulary vocabulary =
-      vocabulary_of({"a", "abcd", "##a", "##abc", "##b", "b"});
-  const auto match = [&](std::string_view text, bool inside_word) {
-    const auto found = vocabulary.longest_match(text, inside_word);
-    return found ? std::string(vocabulary.token(found->id)) + "/" +
-                       std::to_string(found->bytes)
-                 : "none";
-  };
-  EXPECT_EQ(match("abcde", false), "abcd/4");
-  EXPECT_EQ(match("abcd", false), "abcd/4");
-  EXPECT_EQ(match("abc", false), "a/1");
-  EXPECT_EQ(match("abcde", true), "##abc/3");
-  EXPECT_EQ(match("ab", true), "##a/1");
-  EXPECT_EQ(match("b", true), "##b/1");
-  EXPECT_EQ(match("cab", false), "none");
-  EXPECT_EQ(match("cab", true), "none");
-  EXPECT_EQ(match("", false), "none");
-  EXPECT_EQ(match("", true), "none");
-}
-
-TEST(VocabularyTest, ATokenOfTheMarkAloneMatchesNothingInsideAWord) {
-  const Vocabulary vocabulary = vocabulary_of({"##", "###"});
-  EXPECT_FALSE(vocabulary.longest_match("a", true));
-  EXPECT_EQ(vocabulary.longest_match("#", true)->id, 6);
-  EXPECT_EQ(vocabulary.longest_match("###", false)->bytes, 3u);
 }
 
 // Bytes above 0x7f are larger than ASCII, as char they might be less.
