@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,12 +42,16 @@ inline void check(const headwise::Tokenizer& tokenizer,
 inline void check_decoding(const headwise::Tokenizer& tokenizer,
                            const std::vector<headwise::TokenId>& ids) {
   const auto all = tokenizer.decode(ids);
-  require(all.has_value());
+  require(static_cast<bool>(all));
+  std::string joined;
   headwise::DecodeStream stream(tokenizer);
   for (const headwise::TokenId id : ids) {
-    require(stream.step(id).has_value());
+    const auto text = stream.step(id);
+    require(static_cast<bool>(text));
+    joined += *text;
   }
-  require(stream.finish().has_value());
+  const auto rest = stream.finish();
+  require(rest && joined + *rest == *all);
 }
 
 // `choice` picks the options.

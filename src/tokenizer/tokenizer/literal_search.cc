@@ -86,8 +86,10 @@ LiteralSearch::Range LiteralSearch::narrowed(Range range, std::size_t depth,
   };
   const auto inside =
       std::span(sorted_).subspan(range.begin, range.end - range.begin);
-  const auto [begin, end] = std::ranges::equal_range(
-      inside, static_cast<int>(byte_index(byte)), {}, next);
+  // equal_range() is not for clang 14 with the standard library of GCC 12.
+  const int wanted = static_cast<int>(byte_index(byte));
+  const auto begin = std::ranges::lower_bound(inside, wanted, {}, next);
+  const auto end = std::ranges::upper_bound(inside, wanted, {}, next);
   return {range.begin + static_cast<std::uint32_t>(begin - inside.begin()),
           range.begin + static_cast<std::uint32_t>(end - inside.begin())};
 }
