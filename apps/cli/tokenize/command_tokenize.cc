@@ -120,8 +120,8 @@ Result<std::vector<InputLine>> take_apart(
           .of_entry("line " + std::to_string(n + 1))
           .bad_data("has no tab", "two texts with a tab between them");
     }
-    parts.push_back({lines[n].substr(0, tab),
-                     flags.pair ? lines[n].substr(tab + 1) : ""});
+    parts.push_back(
+        {lines[n].substr(0, tab), flags.pair ? lines[n].substr(tab + 1) : ""});
   }
   return parts;
 }
@@ -188,7 +188,8 @@ Outcome run_tokenize(const TokenizeFlags& flags, const Streams& streams) {
     return usage("give --model DIR or --tokenizer FILE");
   }
   if (flags.decode && (flags.pair || flags.tokens || flags.max_tokens)) {
-    return usage("--pair, --tokens and --max-tokens cannot be used with --decode");
+    return usage(
+        "--pair, --tokens and --max-tokens cannot be used with --decode");
   }
   HEADWISE_TRY(flags.line.files().check());
   const bool in_folder = flags.tokenizer.empty();
