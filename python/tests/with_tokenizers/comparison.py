@@ -165,7 +165,9 @@ class Comparison:
             return whole, here
         late = "\ufffd" not in whole and not isinstance(there, Failure) and not all(
             map(str.startswith, here[0], there[0]))
-        right = here[1] == whole and not late and all(
+        # A run of byte tokens that is no UTF-8 becomes U+FFFD as a whole: a stream has
+        # given the characters in it by then.
+        right = "\ufffd" in whole or here[1] == whole and not late and all(
             map(whole.startswith, here[0]))
         return (whole, whole) if right else ((there, whole), here)
 
