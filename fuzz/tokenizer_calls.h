@@ -60,9 +60,10 @@ inline void check_decoding(const headwise::Tokenizer& tokenizer,
 // `choice` picks the options.
 inline void call(const headwise::Tokenizer& tokenizer, std::string_view text,
                  unsigned choice) {
-  const headwise::Executor alone = headwise::Executor::with_threads(1).value();
+  static const headwise::Executor kAlone =
+      headwise::Executor::with_threads(1).value();
   headwise::EncodeOptions options{.add_special_tokens = (choice & 1) == 0,
-                                  .executor = &alone};
+                                  .executor = &kAlone};
   if ((choice & 2) != 0) {
     options.truncation = {
         .max_tokens = 1 + (choice >> 4),
