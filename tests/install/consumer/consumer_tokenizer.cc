@@ -2,6 +2,7 @@
 #include <headwise/tokenizer/tokenizer.h>
 
 #include <iostream>
+#include <vector>
 
 namespace hw = headwise;
 
@@ -15,8 +16,6 @@ int main() {
     std::cout << tokenizer.error().message() << '\n';
     return 1;
   }
-  for (const hw::TokenId id : tokenizer->encode("heads matter").value().ids) {
-    std::cout << id << '\n';
-  }
-  return 0;
+  const hw::Encoding encoding = tokenizer->encode("heads matter").value();
+  return encoding.ids == std::vector<hw::TokenId>{1, 2} ? 0 : 1;
 }
