@@ -53,7 +53,8 @@ TEST(NormalizerTest, AnUnknownTypeIsNamedWithThoseThatExist) {
   EXPECT_EQ(made.error().message(),
             "read: t.json: normalizer.normalizers[0].type is Upper, expected "
             "BertNormalizer, NFC, NFD, NFKC, NFKD, Nmt, Lowercase, Strip, "
-            "StripAccents, Prepend, Replace, Precompiled, ByteLevel, Sequence");
+            "StripAccents, Prepend, Replace, Precompiled, SentencePiece, "
+            "ByteLevel, Sequence");
 }
 
 TEST(NormalizerTest, KeysThatMustBeThereAreNamed) {
