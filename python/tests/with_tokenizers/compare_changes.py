@@ -31,6 +31,8 @@ KNOWN = [
     ("accepted", "invalid type: null|untagged enum", "", "null counts as a missing key"),
     ("expected true or false", "accepted", "post_processor", "a value of another kind; "
      "the reference takes the part for another one"),
+    ("type_id is not an id", "accepted", "post_processor", "a value of another kind; the "
+     "reference takes the part for another one"),
     ("model.vocab.*expected a whole number", "accepted", "twice", "a token stands twice "
      "in the vocabulary; the reference looks at the last"),
     ("accepted", "invalid (type|value): .*expected u32", r"added_tokens\.\*\.id",

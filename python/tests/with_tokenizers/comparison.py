@@ -21,6 +21,8 @@ EXCEPTIONS = [
      "with added tokens, where the text is not cut"),
     ("overflowing types", "1", r"^\[0(, 0)*\]$", "without special tokens, "
      "parts of the second text have the type of the text"),
+    ("errors", "PanicException.*bad split", "", "the reference panics where an added "
+     "token lies in the white space that another has taken"),
     ("decoded|streamed", "PanicException", "", "the reference panics"),
 ]
 
@@ -102,7 +104,7 @@ class Comparison:
     def references(self):
         """The order of its hash tables is another each time: added tokens that are
         equal once they are normalized find another one of them."""
-        return [Reference(self.text) for _ in range(6)]
+        return [Reference(self.text) for _ in range(16)]
 
     def may_be(self, item, special, cut, answer):
         """Whether another object of the reference gives this answer."""

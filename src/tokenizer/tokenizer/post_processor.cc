@@ -125,8 +125,12 @@ class Assembly {
       for (std::size_t t = begin; t < encoding.size(); ++t) {
         ByteSpan& span = encoding.offsets[t];
         const bool is_first = t == begin || span.begin == 0;
-        trim_offsets(from.text, token_text_(encoding.ids[t]),
-                     is_prefixed && is_first, span);
+        const ByteSpan& whole = from.encoding.offsets[range.begin + t - begin];
+        trim_offsets(
+            from.text,
+            token_text_(encoding.ids[t],
+                        from.text.substr(whole.begin, whole.end - whole.begin)),
+            is_prefixed && is_first, span);
       }
     }
   }

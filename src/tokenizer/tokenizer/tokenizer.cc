@@ -179,8 +179,12 @@ struct Tokenizer::State {
       if (second) {
         HEADWISE_ASSIGN(b, tokens_of(*second));
       }
-      const auto text_of_token = [&](TokenId id) {
-        return token(id).value_or(std::string_view());
+      const auto text_of_token = [&](TokenId id, std::string_view matched) {
+        // With lstrip or rstrip it has white space that its content has not.
+        const auto known = static_cast<tokenizer::ModelId>(id);
+        return encoder.added_tokens().token(known) != nullptr
+                   ? matched
+                   : token(id).value_or(std::string_view());
       };
       return tokenizer::finish_encoding(post_processor.get(), operation,
                                         std::move(a), std::move(b),
