@@ -1,60 +1,22 @@
 #include "patterns/expression_rewriter.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
-#include "unicode/character_class.h"
+#include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
 constexpr std::size_t kLongestRewritten = std::size_t{1} << 20U;
 // Atoms in a row that need no count.
-constexpr unsigned kUncountedAtoms = 16;
-constexpr std::string_view kNothing = "[^\\x{0}-\\x{10ffff}]";
+constexpr unsigned kUncountedAtoms = 8;
 // Escapes of letters that are left to the library.
 constexpr std::string_view kPlainEscapes = "ntrfvaehHAzZNO";
 
 bool has(std::string_view characters, char character) {
   return characters.find(character) != std::string_view::npos;
-}
-
-// `[\x{41}-\x{5a}...]`: the characters of a property, or all others; empty if
-// no property has this name. It may be in another bracket.
-std::string class_expression(std::string_view property, bool negated,
-                             bool in_bracket) {
-  std::vector<char32_t> edges = named_class(property, in_bracket);
-  if (edges.empty()) {
-    return {};
-  }
-  if (negated) {  // from 0 to 0 is nothing
-    edges.insert(edges.begin(), 0);
-    edges.push_back(0x110000);
-  }
-  std::string text = "[";
-  const auto add = [&text](std::uint32_t code) {
-    std::array<char, 8> digits{};
-    const auto end = std::to_chars(digits.begin(), digits.end(), code, 16).ptr;
-    text.append("\\x{").append(digits.data(), end).append("}");
-  };
-  for (std::size_t edge = 0; edge < edges.size(); edge += 2) {
-    if (edges[edge] < edges[edge + 1]) {
-      add(edges[edge]);
-      text += '-';
-      add(edges[edge + 1] - 1);
-    }
-  }
-  return text.size() > 1 ? text + "]" : std::string(kNothing);
-}
-
-// \b and \B.
-std::string word_boundary_expression(bool negated) {
-  const std::string word = class_expression("word", false, false) + ")";
-  return "(?:(?<=" + word + (negated ? "(?=" : "(?!") + word + "|(?<!" + word +
-         (negated ? "(?!" : "(?=") + word + ")";
 }
 
 // The bytes of the quantifier that a text begins with: ? * + {2} {2,} {,3}
@@ -125,13 +87,146 @@ class ExpressionRewriter {
   }
   Status copy(std::size_t size) { return replace(size, rest_.substr(0, size)); }
 
-  Status step();
-  Status quantify(std::size_t size);
-  Status open_group();
-  Status close_group();
-  Status bracket();
-  Status escape();
-  Status put_class(std::size_t size, std::string_view name, bool negated);
+  Status step() {
+    const char next = rest_.front();
+    if (const std::size_t size = size_of_quantifier(rest_)) {
+      return quantify(size);
+    }
+    if (next == ')') {
+      return close_group();
+    }
+    if (continues_character(next)) {
+      return copy(1);
+    }
+    atoms_ = next == '|' ? 0 : atoms_ + 1;
+    if (atoms_ > kUncountedAtoms) {
+      must_count_ = true;
+      atoms_ = 0;
+      text_ += counts_turns_ ? "(?:" + std::string(kNothing) + "|)" : "";
+    }
+    atom_ = text_.size();
+    is_one_character_ = true;
+    return next == '\\'  ? escape()
+           : next == '[' ? bracket()
+           : next == '(' ? open_group()
+                         : copy(1);
+  }
+
+  // Turns are counted where a loop does not give them back one by one, which
+  // would count them, too. Less than ten turns of one character need no count.
+  Status quantify(std::size_t size) {
+    const std::string_view loop = rest_.substr(0, size);
+    const bool is_possessive = loop == "*+" || loop == "++";
+    const bool has_many_turns =
+        loop.size() > std::string_view("{2,3}").size() ||
+        (loop.front() == '{' && loop.size() > 3 && !has(loop, ','));
+    if (loop.front() != '?') {
+      must_count_ |= groups_.back().gives_nothing_back || is_possessive ||
+                     has_many_turns ||
+                     (loop.front() == '{' && !is_one_character_);
+      if (counts_turns_) {
+        text_.insert(atom_, "(?:" + std::string(kNothing) + "|");
+        text_ += ')';
+      }
+    }
+    is_one_character_ = false;
+    return copy(size);
+  }
+
+  Status open_group() {
+    groups_.push_back({text_.size(), groups_.back().gives_nothing_back});
+    if (!rest_.starts_with("(?") && !rest_.starts_with("(*")) {
+      return copy(1);
+    }
+    const std::size_t end =
+        std::min(rest_.find_first_not_of("im-", 2), rest_.size());
+    const std::string_view options = rest_.substr(2, end - 2);
+    const std::string_view kind = rest_.substr(end, 2);
+    if (rest_[1] == '*' || kind.empty() ||
+        !has(options.empty() ? ":=!><'" : ":)", kind.front())) {
+      return unsupported_part(
+          message("has a group that begins with {}, which is not supported",
+                  rest_.substr(0, end + 1)));
+    }
+    ignores_case_ |= has(options, 'i');
+    groups_.back().gives_nothing_back |=
+        has("=!>", kind.front()) || kind == "<=" || kind == "<!";
+    return copy(kind.front() == ')' ? end : end + 1);
+  }
+
+  Status close_group() {
+    if (groups_.size() > 1) {
+      atom_ = groups_.back().begin;
+      is_one_character_ = false;
+      groups_.pop_back();
+    }
+    return copy(1);
+  }
+
+  Status bracket() {
+    std::size_t depth = 0;
+    in_bracket_ = true;
+    do {
+      if (rest_.starts_with("[:") && depth > 0) {
+        return unsupported_part("has [: in brackets, which is not supported");
+      }
+      if (rest_.starts_with('\\')) {
+        HEADWISE_TRY(escape());
+      } else if (rest_.starts_with('[')) {
+        ++depth;
+        HEADWISE_TRY(copy(rest_.starts_with("[^") ? 2 : 1));
+        HEADWISE_TRY(copy(rest_.starts_with(']') ? 1 : 0));  // a literal
+      } else {
+        depth -= rest_.starts_with(']') ? 1 : 0;
+        HEADWISE_TRY(copy(1));
+      }
+    } while (depth > 0 && !rest_.empty());
+    in_bracket_ = false;
+    return ok();
+  }
+
+  Status escape() {
+    const char letter = rest_.size() > 1 ? rest_[1] : '\0';
+    const bool is_capital = letter >= 'A' && letter <= 'Z';
+    if (has("pP", letter) && rest_.substr(2).starts_with('{')) {
+      const std::size_t end = std::min(rest_.find('}'), rest_.size());
+      const bool negated = rest_.substr(3).starts_with('^');
+      const std::size_t begin = negated ? 4 : 3;
+      return put_class(end + 1, rest_.substr(begin, end - begin),
+                       negated != is_capital);
+    }
+    if (has("wWdDsS", letter)) {
+      return put_class(2,
+                       has("wW", letter)   ? "word"
+                       : has("dD", letter) ? "digit"
+                                           : "space",
+                       is_capital);
+    }
+    if (has("bB", letter) && !in_bracket_) {
+      return replace(2, word_boundary_expression(is_capital));
+    }
+    if (has("xu", letter)) {
+      return copy(size_of_number(rest_));
+    }
+    const bool is_word = is_capital || (letter >= 'a' && letter <= 'z') ||
+                         (letter >= '0' && letter <= '9');
+    if (is_word && letter != 'b' && !has(kPlainEscapes, letter)) {
+      return unsupported_part(
+          message("has {}, which is not supported", rest_.substr(0, 2)));
+    }
+    return copy(2);
+  }
+
+  Status put_class(std::size_t size, std::string_view name, bool negated) {
+    const std::string text = class_expression(name, negated, in_bracket_);
+    if (text.empty()) {
+      return Error(ErrorCode::invalid_argument,
+                   {.given = message("has an unknown property, {}", name)});
+    }
+    // Only brackets of the expression itself ignore the case.
+    return replace(size,
+                   ignores_case_ && !in_bracket_ ? "(?-i:" + text + ")" : text);
+  }
 
   std::string_view rest_;
   std::string text_;
@@ -145,148 +240,6 @@ class ExpressionRewriter {
   std::size_t atom_ = 0;
   bool is_one_character_ = true;
 };
-
-Status ExpressionRewriter::step() {
-  const char next = rest_.front();
-  if (const std::size_t size = size_of_quantifier(rest_)) {
-    return quantify(size);
-  }
-  if (next == ')') {
-    return close_group();
-  }
-  if (continues_character(next)) {
-    return copy(1);
-  }
-  atoms_ = next == '|' ? 0 : atoms_ + 1;
-  if (atoms_ > kUncountedAtoms) {
-    must_count_ = true;
-    atoms_ = 0;
-    text_ += counts_turns_ ? "(?:" + std::string(kNothing) + "|)" : "";
-  }
-  atom_ = text_.size();
-  is_one_character_ = true;
-  return next == '\\'  ? escape()
-         : next == '[' ? bracket()
-         : next == '(' ? open_group()
-                       : copy(1);
-}
-
-// Turns are counted where a loop does not give them back one by one, which
-// would count them, too. Less than ten turns of one character need no count.
-Status ExpressionRewriter::quantify(std::size_t size) {
-  const std::string_view loop = rest_.substr(0, size);
-  const bool is_possessive = loop == "*+" || loop == "++";
-  const bool has_many_turns =
-      loop.size() > std::string_view("{2,3}").size() ||
-      (loop.front() == '{' && loop.size() > 3 && !has(loop, ','));
-  if (loop.front() != '?') {
-    must_count_ |= groups_.back().gives_nothing_back || is_possessive ||
-                   has_many_turns ||
-                   (loop.front() == '{' && !is_one_character_);
-    if (counts_turns_) {
-      text_.insert(atom_, "(?:" + std::string(kNothing) + "|");
-      text_ += ')';
-    }
-  }
-  is_one_character_ = false;
-  return copy(size);
-}
-
-Status ExpressionRewriter::open_group() {
-  groups_.push_back({text_.size(), groups_.back().gives_nothing_back});
-  if (!rest_.starts_with("(?") && !rest_.starts_with("(*")) {
-    return copy(1);
-  }
-  const std::size_t end =
-      std::min(rest_.find_first_not_of("im-", 2), rest_.size());
-  const std::string_view options = rest_.substr(2, end - 2);
-  const std::string_view kind = rest_.substr(end, 2);
-  if (rest_[1] == '*' || kind.empty() ||
-      !has(options.empty() ? ":=!><'" : ":)", kind.front())) {
-    return unsupported_part(
-        message("has a group that begins with {}, which is not supported",
-                rest_.substr(0, end + 1)));
-  }
-  ignores_case_ |= has(options, 'i');
-  groups_.back().gives_nothing_back |=
-      has("=!>", kind.front()) || kind == "<=" || kind == "<!";
-  return copy(kind.front() == ')' ? end : end + 1);
-}
-
-Status ExpressionRewriter::close_group() {
-  if (groups_.size() > 1) {
-    atom_ = groups_.back().begin;
-    is_one_character_ = false;
-    groups_.pop_back();
-  }
-  return copy(1);
-}
-
-Status ExpressionRewriter::bracket() {
-  std::size_t depth = 0;
-  in_bracket_ = true;
-  do {
-    if (rest_.starts_with("[:") && depth > 0) {
-      return unsupported_part("has [: in brackets, which is not supported");
-    }
-    if (rest_.starts_with('\\')) {
-      HEADWISE_TRY(escape());
-    } else if (rest_.starts_with('[')) {
-      ++depth;
-      HEADWISE_TRY(copy(rest_.starts_with("[^") ? 2 : 1));
-      HEADWISE_TRY(copy(rest_.starts_with(']') ? 1 : 0));  // a literal
-    } else {
-      depth -= rest_.starts_with(']') ? 1 : 0;
-      HEADWISE_TRY(copy(1));
-    }
-  } while (depth > 0 && !rest_.empty());
-  in_bracket_ = false;
-  return ok();
-}
-
-Status ExpressionRewriter::escape() {
-  const char letter = rest_.size() > 1 ? rest_[1] : '\0';
-  const bool is_capital = letter >= 'A' && letter <= 'Z';
-  if (has("pP", letter) && rest_.substr(2).starts_with('{')) {
-    const std::size_t end = std::min(rest_.find('}'), rest_.size());
-    const bool negated = rest_.substr(3).starts_with('^');
-    const std::size_t begin = negated ? 4 : 3;
-    return put_class(end + 1, rest_.substr(begin, end - begin),
-                     negated != is_capital);
-  }
-  if (has("wWdDsS", letter)) {
-    return put_class(2,
-                     has("wW", letter)   ? "word"
-                     : has("dD", letter) ? "digit"
-                                         : "space",
-                     is_capital);
-  }
-  if (has("bB", letter) && !in_bracket_) {
-    return replace(2, word_boundary_expression(is_capital));
-  }
-  if (has("xu", letter)) {
-    return copy(size_of_number(rest_));
-  }
-  const bool is_word = is_capital || (letter >= 'a' && letter <= 'z') ||
-                       (letter >= '0' && letter <= '9');
-  if (is_word && letter != 'b' && !has(kPlainEscapes, letter)) {
-    return unsupported_part(
-        message("has {}, which is not supported", rest_.substr(0, 2)));
-  }
-  return copy(2);
-}
-
-Status ExpressionRewriter::put_class(std::size_t size, std::string_view name,
-                                     bool negated) {
-  const std::string text = class_expression(name, negated, in_bracket_);
-  if (text.empty()) {
-    return Error(ErrorCode::invalid_argument,
-                 {.given = message("has an unknown property, {}", name)});
-  }
-  // Only brackets of the expression itself ignore the case.
-  return replace(size,
-                 ignores_case_ && !in_bracket_ ? "(?-i:" + text + ")" : text);
-}
 
 }  // namespace
 

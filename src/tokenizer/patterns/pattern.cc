@@ -30,7 +30,7 @@ constexpr std::size_t kWaysPerByte = 32;
 // A search does not tell how many ways it tried. So it begins with a few, which
 // are free, and is repeated with more of them where these do not suffice.
 constexpr std::size_t kFreeWays = 64;
-constexpr std::size_t kMoreWays = 4;
+constexpr std::size_t kMoreWays = 8;
 // 40 bytes each: ways not tried yet, one per character of a run of letters.
 constexpr unsigned kLongestStack = 4'000'000;
 
