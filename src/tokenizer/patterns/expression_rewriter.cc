@@ -4,16 +4,16 @@
 #include <utility>
 #include <vector>
 
-#include "unicode/characters.h"
+#include "unicode/character_class.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::size_t kLongestRewritten = std::size_t{1} << 20U;
+constexpr std::size_t kLongestRewritten = std::size_t{2} << 20U;
 // Atoms in a row that need no count.
 constexpr unsigned kUncountedAtoms = 8;
-// Escapes of letters that are left to the library.
-constexpr std::string_view kPlainEscapes = "ntrfvaehHAzZNO";
+// Escapes that are left to the library; \b in brackets only.
+constexpr std::string_view kPlainEscapes = "_bntrfvaehHAzZNO";
 
 bool has(std::string_view characters, char character) {
   return characters.find(character) != std::string_view::npos;
@@ -23,11 +23,9 @@ bool has(std::string_view characters, char character) {
 // {2,3}, and what may follow it, ? (as few as possible) or + (for good). 0: it
 // begins with none; a brace that belongs to none is a literal.
 std::size_t size_of_quantifier(std::string_view text) {
-  if (!has("?*+{", text.front())) {
-    return 0;
-  }
   if (text.front() != '{') {
-    return text.size() > 1 && has("?+", text[1]) ? 2 : 1;
+    const bool is_long = text.size() > 1 && has("?+", text[1]);
+    return !has("?*+", text.front()) ? 0 : is_long ? 2 : 1;
   }
   const std::size_t end =
       std::min(text.find_first_not_of("0123456789,", 1), text.size());
@@ -116,14 +114,13 @@ class ExpressionRewriter {
   // would count them, too. Less than ten turns of one character need no count.
   Status quantify(std::size_t size) {
     const std::string_view loop = rest_.substr(0, size);
-    const bool is_possessive = loop == "*+" || loop == "++";
-    const bool has_many_turns =
-        loop.size() > std::string_view("{2,3}").size() ||
-        (loop.front() == '{' && loop.size() > 3 && !has(loop, ','));
+    const bool has_few_turns =
+        is_one_character_ &&
+        (loop.size() == 3 || (loop.size() <= 5 && has(loop, ',')));
     if (loop.front() != '?') {
-      must_count_ |= groups_.back().gives_nothing_back || is_possessive ||
-                     has_many_turns ||
-                     (loop.front() == '{' && !is_one_character_);
+      must_count_ |=
+          groups_.back().gives_nothing_back ||
+          (loop.front() == '{' ? !has_few_turns : has(loop.substr(1), '+'));
       if (counts_turns_) {
         text_.insert(atom_, "(?:" + std::string(kNothing) + "|");
         text_ += ')';
@@ -208,9 +205,8 @@ class ExpressionRewriter {
     if (has("xu", letter)) {
       return copy(size_of_number(rest_));
     }
-    const bool is_word = is_capital || (letter >= 'a' && letter <= 'z') ||
-                         (letter >= '0' && letter <= '9');
-    if (is_word && letter != 'b' && !has(kPlainEscapes, letter)) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (code < 0x80 && is_word(code) && !has(kPlainEscapes, letter)) {
       return unsupported_part(
           message("has {}, which is not supported", rest_.substr(0, 2)));
     }
@@ -246,12 +242,9 @@ class ExpressionRewriter {
 Result<std::string> rewrite_expression(std::string_view expression) {
   ExpressionRewriter plain(expression, false);
   HEADWISE_TRY(plain.run());
-  if (!plain.must_count()) {
-    return std::move(plain).text();
-  }
   ExpressionRewriter counting(expression, true);
   HEADWISE_TRY(counting.run());
-  return std::move(counting).text();
+  return std::move(plain.must_count() ? counting : plain).text();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer
