@@ -219,7 +219,7 @@ def varint(number):
 
 
 def write_named(sets):
-    """The distances between the edges of each set (named_class.h)."""
+    """The distances between the edges of each set (character_class.h)."""
     sets = dict(sets)
     # Single bytes of Latin-1 in brackets are words of another table.
     sets["word]"] = matched("[[:word:]]")
@@ -237,7 +237,7 @@ def write_named(sets):
     rows = "\n".join(rows)
     write(
         "named_class_table",
-        "named_class",
+        "character_class",
         f"const NamedClass kNamedClasses[] = {{\n{rows}\n}};\n"
         f"const std::size_t kNamedClassCount = {len(sets)};\n\n"
         + array("const std::uint8_t kNamedClassRuns[]", packed),

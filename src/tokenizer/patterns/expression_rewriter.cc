@@ -1,193 +1,250 @@
 #include "patterns/expression_rewriter.h"
 
-#include "patterns/class_expression.h"
-#include "patterns/expression_writer.h"
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "unicode/character_class.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::size_t kLongestRewritten = std::size_t{8} << 20U;
-// Under (?i) Oniguruma takes much longer to compile.
-constexpr std::size_t kLongestFolded = std::size_t{4} << 10U;
-constexpr std::size_t kLongestFoldedRewritten = std::size_t{1} << 20U;
-// Turns of counted loops in each other before they are counted.
-constexpr std::uint64_t kUncountedTurns = 64;
-constexpr std::uint64_t kMostTurns = 1'000'000'000;
-// Options that this can follow; others are known to Oniguruma.
-constexpr std::string_view kOptions = "imx-";
-constexpr std::string_view kOtherOptions = "WDSPILCy";
+constexpr std::size_t kLongestRewritten = std::size_t{2} << 20U;
+// Atoms in a row that need no count.
+constexpr unsigned kUncountedAtoms = 8;
+// Escapes that are left to the library; \b in brackets only.
+constexpr std::string_view kPlainEscapes = "_bntrfvaehHAzZNO";
+
+bool has(std::string_view characters, char character) {
+  return characters.find(character) != std::string_view::npos;
+}
+
+// The bytes of the quantifier that a text begins with: ? * + {2} {2,} {,3}
+// {2,3}, and what may follow it, ? (as few as possible) or + (for good). 0: it
+// begins with none; a brace that belongs to none is a literal.
+std::size_t size_of_quantifier(std::string_view text) {
+  if (text.front() != '{') {
+    const bool is_long = text.size() > 1 && has("?+", text[1]);
+    return !has("?*+", text.front()) ? 0 : is_long ? 2 : 1;
+  }
+  const std::size_t end =
+      std::min(text.find_first_not_of("0123456789,", 1), text.size());
+  const std::string_view numbers = text.substr(1, end - 1);
+  if (!text.substr(end).starts_with('}') ||
+      std::ranges::count(numbers, ',') > 1 ||
+      numbers.find_first_not_of(',') == std::string_view::npos) {
+    return 0;
+  }
+  // Here a + is a quantifier of its own.
+  return end + (text.substr(end + 1).starts_with('?') ? 2 : 1);
+}
+
+// The bytes of \x41 \x{41} \u0041.
+std::size_t size_of_number(std::string_view text) {
+  if (text.substr(2).starts_with('{')) {
+    return std::min(text.find('}'), text.size() - 1) + 1;
+  }
+  return std::min({text.find_first_not_of("0123456789abcdefABCDEF", 2),
+                   text.size(), std::size_t{text[1] == 'u' ? 6U : 4U}});
+}
+
+Error unsupported_part(Message what) {
+  return {ErrorCode::unsupported, {.given = std::move(what)}};
+}
+
+// Reads an expression part by part and writes it anew.
+class ExpressionRewriter {
+ public:
+  ExpressionRewriter(std::string_view expression, bool counts_turns)
+      : rest_(expression), counts_turns_(counts_turns) {}
+
+  Status run() {
+    while (!rest_.empty()) {
+      HEADWISE_TRY(step());
+      if (text_.size() > kLongestRewritten) {
+        return unsupported_part("is too long");
+      }
+    }
+    return ok();
+  }
+
+  bool must_count() const { return must_count_; }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  struct Group {
+    std::size_t begin = 0;            // in the rewritten text
+    bool gives_nothing_back = false;  // it, or a group around it
+  };
+
+  // Writes something else for the next `size` bytes.
+  Status replace(std::size_t size, std::string_view with) {
+    text_ += with;
+    rest_.remove_prefix(std::min(size, rest_.size()));
+    return ok();
+  }
+  Status copy(std::size_t size) { return replace(size, rest_.substr(0, size)); }
+
+  Status step() {
+    const char next = rest_.front();
+    if (const std::size_t size = size_of_quantifier(rest_)) {
+      return quantify(size);
+    }
+    if (next == ')') {
+      return close_group();
+    }
+    if (continues_character(next)) {
+      return copy(1);
+    }
+    atoms_ = next == '|' ? 0 : atoms_ + 1;
+    if (atoms_ > kUncountedAtoms) {
+      must_count_ = true;
+      atoms_ = 0;
+      text_ += counts_turns_ ? "(?:" + std::string(kNothing) + "|)" : "";
+    }
+    atom_ = text_.size();
+    is_one_character_ = true;
+    return next == '\\'  ? escape()
+           : next == '[' ? bracket()
+           : next == '(' ? open_group()
+                         : copy(1);
+  }
+
+  // Turns are counted where a loop does not give them back one by one, which
+  // would count them, too. Less than ten turns of one character need no count.
+  Status quantify(std::size_t size) {
+    const std::string_view loop = rest_.substr(0, size);
+    const bool has_few_turns =
+        is_one_character_ &&
+        (loop.size() == 3 || (loop.size() <= 5 && has(loop, ',')));
+    if (loop.front() != '?') {
+      must_count_ |=
+          groups_.back().gives_nothing_back ||
+          (loop.front() == '{' ? !has_few_turns : has(loop.substr(1), '+'));
+      if (counts_turns_) {
+        text_.insert(atom_, "(?:" + std::string(kNothing) + "|");
+        text_ += ')';
+      }
+    }
+    is_one_character_ = false;
+    return copy(size);
+  }
+
+  Status open_group() {
+    groups_.push_back({text_.size(), groups_.back().gives_nothing_back});
+    if (!rest_.starts_with("(?") && !rest_.starts_with("(*")) {
+      return copy(1);
+    }
+    const std::size_t end =
+        std::min(rest_.find_first_not_of("im-", 2), rest_.size());
+    const std::string_view options = rest_.substr(2, end - 2);
+    const std::string_view kind = rest_.substr(end, 2);
+    if (rest_[1] == '*' || kind.empty() ||
+        !has(options.empty() ? ":=!><'" : ":)", kind.front())) {
+      return unsupported_part(
+          message("has a group that begins with {}, which is not supported",
+                  rest_.substr(0, end + 1)));
+    }
+    ignores_case_ |= has(options, 'i');
+    groups_.back().gives_nothing_back |=
+        has("=!>", kind.front()) || kind == "<=" || kind == "<!";
+    return copy(kind.front() == ')' ? end : end + 1);
+  }
+
+  Status close_group() {
+    if (groups_.size() > 1) {
+      atom_ = groups_.back().begin;
+      is_one_character_ = false;
+      groups_.pop_back();
+    }
+    return copy(1);
+  }
+
+  Status bracket() {
+    std::size_t depth = 0;
+    in_bracket_ = true;
+    do {
+      if (rest_.starts_with("[:") && depth > 0) {
+        return unsupported_part("has [: in brackets, which is not supported");
+      }
+      if (rest_.starts_with('\\')) {
+        HEADWISE_TRY(escape());
+      } else if (rest_.starts_with('[')) {
+        ++depth;
+        HEADWISE_TRY(copy(rest_.starts_with("[^") ? 2 : 1));
+        HEADWISE_TRY(copy(rest_.starts_with(']') ? 1 : 0));  // a literal
+      } else {
+        depth -= rest_.starts_with(']') ? 1 : 0;
+        HEADWISE_TRY(copy(1));
+      }
+    } while (depth > 0 && !rest_.empty());
+    in_bracket_ = false;
+    return ok();
+  }
+
+  Status escape() {
+    const char letter = rest_.size() > 1 ? rest_[1] : '\0';
+    const bool is_capital = letter >= 'A' && letter <= 'Z';
+    if (has("pP", letter) && rest_.substr(2).starts_with('{')) {
+      const std::size_t end = std::min(rest_.find('}'), rest_.size());
+      const bool negated = rest_.substr(3).starts_with('^');
+      const std::size_t begin = negated ? 4 : 3;
+      return put_class(end + 1, rest_.substr(begin, end - begin),
+                       negated != is_capital);
+    }
+    if (has("wWdDsS", letter)) {
+      return put_class(2,
+                       has("wW", letter)   ? "word"
+                       : has("dD", letter) ? "digit"
+                                           : "space",
+                       is_capital);
+    }
+    if (has("bB", letter) && !in_bracket_) {
+      return replace(2, word_boundary_expression(is_capital));
+    }
+    if (has("xu", letter)) {
+      return copy(size_of_number(rest_));
+    }
+    const auto code = static_cast<unsigned char>(letter);
+    if (code < 0x80 && is_word(code) && !has(kPlainEscapes, letter)) {
+      return unsupported_part(
+          message("has {}, which is not supported", rest_.substr(0, 2)));
+    }
+    return copy(2);
+  }
+
+  Status put_class(std::size_t size, std::string_view name, bool negated) {
+    const std::string text = class_expression(name, negated, in_bracket_);
+    if (text.empty()) {
+      return Error(ErrorCode::invalid_argument,
+                   {.given = message("has an unknown property, {}", name)});
+    }
+    // Only brackets of the expression itself ignore the case.
+    return replace(size,
+                   ignores_case_ && !in_bracket_ ? "(?-i:" + text + ")" : text);
+  }
+
+  std::string_view rest_;
+  std::string text_;
+  bool counts_turns_;
+  bool must_count_ = false;
+  bool ignores_case_ = false;  // somewhere before
+  bool in_bracket_ = false;
+  std::vector<Group> groups_{1};
+  unsigned atoms_ = 0;  // in a row
+  // What a quantifier would repeat.
+  std::size_t atom_ = 0;
+  bool is_one_character_ = true;
+};
 
 }  // namespace
 
-Status ExpressionWriter::run() {
-  while (at_ < in_.size()) {
-    HEADWISE_TRY(step());
-    if (result_.text.size() >
-            (has_folded_ ? kLongestFoldedRewritten : kLongestRewritten) ||
-        (has_folded_ && in_.size() > kLongestFolded)) {
-      return unsupported("is too long");
-    }
-  }
-  return ok();
-}
-
-Status ExpressionWriter::step() {
-  const char next = in_[at_];
-  if (const auto quantifier = read_quantifier(rest()); quantifier && atom_) {
-    quantify(*quantifier);
-    return ok();
-  }
-  switch (next) {
-    case '\\':
-      return escape();
-    case '[':
-      return bracket();
-    case '(':
-      return open_group();
-    case ')':
-      close_group();
-      return ok();
-    case '|':
-      atom_.reset();
-      copy(1);
-      return ok();
-    default:
-      break;
-  }
-  if (groups_.back().is_extended && next == '#') {
-    copy(size_to('\n', 0));
-    return ok();
-  }
-  constexpr std::string_view kIgnored = " \t\n\r\f";
-  if (!groups_.back().is_extended ||
-      kIgnored.find(next) == std::string_view::npos) {
-    // Also for each byte of a character: only the last counts.
-    if ((static_cast<unsigned char>(next) & 0xC0U) != 0x80U) {
-      begin_atom();
-    }
-  }
-  copy(1);
-  return ok();
-}
-
-void ExpressionWriter::quantify(const Quantifier& quantifier) {
-  Group& group = groups_.back();
-  const bool is_group = result_.text[*atom_] == '(';
-  const bool is_endless = quantifier.most == 0;
-  const std::uint64_t turns = std::min(
-      atom_turns_ * std::max(quantifier.most, std::uint32_t{1}), kMostTurns);
-  const bool is_long = is_endless || turns > kUncountedTurns;
-  must_count_ |=
-      is_long && (group.gives_nothing_back || quantifier.is_possessive ||
-                  (is_group && !is_endless));
-  if (result_.counts_turns && is_long) {
-    result_.text.insert(*atom_, "(?:" + std::string(kNothing) + "|");
-    result_.text += ')';
-  }
-  copy(quantifier.size);
-  atom_turns_ = turns;
-  group.turns = std::max(group.turns, turns);
-}
-
-Status ExpressionWriter::open_group() {
-  const std::string_view text = rest();
-  if (text.starts_with("(?#")) {
-    std::size_t end = 3;
-    while (end < text.size() && text[end] != ')') {
-      end += text[end] == '\\' ? 2 : 1;
-    }
-    copy(std::min(end + 1, text.size()));
-    return ok();
-  }
-  if (text.starts_with("(?{") || text.starts_with("(*")) {
-    return unsupported("has a callout, which is not supported");
-  }
-  if (text.starts_with("(?~")) {
-    return unsupported("has an absent group, which is not supported");
-  }
-  if (text.starts_with("(?(")) {
-    return unsupported("has a condition, which is not supported");
-  }
-  if (groups_.size() > kDeepestExpression) {
-    return unsupported("has too many groups in each other");
-  }
-  groups_.push_back(groups_.back());
-  Group& group = groups_.back();
-  group.begin = result_.text.size();
-  group.turns = 1;
-  atom_.reset();
-  for (const std::string_view opening : {"(?=", "(?!", "(?<=", "(?<!", "(?>"}) {
-    if (text.starts_with(opening)) {
-      group.gives_nothing_back = true;
-      copy(opening.size());
-      return ok();
-    }
-  }
-  if (text.starts_with("(?<") || text.starts_with("(?'")) {
-    copy(size_to(text[2] == '<' ? '>' : '\'', 3));
-    return ok();
-  }
-  if (text.starts_with("(?")) {
-    return open_options();
-  }
-  copy(1);
-  return ok();
-}
-
-// (?i-m: or (?i-m)
-Status ExpressionWriter::open_options() {
-  copy(2);
-  bool is_on = true;
-  Group& group = groups_.back();
-  while (at_ < in_.size() &&
-         kOptions.find(in_[at_]) != std::string_view::npos) {
-    const char option = in_[at_];
-    is_on = is_on && option != '-';
-    if (option == 'x') {
-      group.is_extended = is_on;
-    } else if (option == 'i') {
-      group.ignores_case = is_on;
-      has_folded_ |= is_on;
-    }
-    copy(1);
-  }
-  if (at_ < in_.size() &&
-      kOtherOptions.find(in_[at_]) != std::string_view::npos) {
-    return unsupported("has an option other than i, m and x");
-  }
-  if (rest().starts_with(')')) {  // for the rest of the group around it
-    const Group options = group;
-    groups_.pop_back();
-    groups_.back().is_extended = options.is_extended;
-    groups_.back().ignores_case = options.ignores_case;
-  }
-  if (at_ < in_.size()) {
-    copy(1);
-  }
-  return ok();
-}
-
-void ExpressionWriter::close_group() {
-  copy(1);
-  if (groups_.size() == 1) {
-    return;  // refused by Oniguruma
-  }
-  const Group closed = groups_.back();
-  groups_.pop_back();
-  groups_.back().turns = std::max(groups_.back().turns, closed.turns);
-  atom_ = closed.begin;
-  atom_turns_ = closed.turns;
-}
-
-Result<RewrittenExpression> rewrite(std::string_view expression) {
-  ExpressionWriter plain(expression, false);
+Result<std::string> rewrite_expression(std::string_view expression) {
+  ExpressionRewriter plain(expression, false);
   HEADWISE_TRY(plain.run());
-  if (!plain.must_count()) {
-    return std::move(plain).result();
-  }
-  ExpressionWriter counting(expression, true);
+  ExpressionRewriter counting(expression, true);
   HEADWISE_TRY(counting.run());
-  return std::move(counting).result();
+  return std::move(plain.must_count() ? counting : plain).text();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,6 +1,7 @@
-// An expression of the reference, made ready for this machine's Oniguruma: its
-// classes are spelled out (class_expression.h), and loops that could run for
-// ever unnoticed count their turns.
+// An expression of the reference, made ready for this machine's Oniguruma. Its
+// classes are spelled out range by range: the library's own tables are of
+// another version of Unicode than the reference's. Loops that could run for
+// ever unnoticed count their turns, by failing once in each.
 #pragma once
 
 #include <string>
@@ -11,19 +12,19 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-struct RewrittenExpression {
-  std::string text{};
-  // Accepted by Oniguruma exactly if the reference accepts the expression: only
-  // the names of properties are other ones.
-  std::string to_check{};
-  bool counts_turns = false;
-};
-
-// What a backreference is preceded by: a callout (regular_expression.cc).
-inline constexpr std::string_view kCountComparison = "(?{compare})";
-
+// `expression` is valid, except that the library may not know its properties.
 // Errors: what is wrong with it, as the end of a sentence about the expression.
-// An expression that Oniguruma does not accept may be rewritten to anything.
-Result<RewrittenExpression> rewrite(std::string_view expression);
+Result<std::string> rewrite_expression(std::string_view expression);
+
+// Matches no character.
+inline constexpr std::string_view kNothing = "[^\\x{0}-\\x{10ffff}]";
+
+// `[\x{41}-\x{5a}...]`: the characters of a property, or all others; empty if
+// no property has this name. It may be in another bracket.
+std::string class_expression(std::string_view property, bool negated,
+                             bool in_bracket);
+
+// \b and \B.
+std::string word_boundary_expression(bool negated);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

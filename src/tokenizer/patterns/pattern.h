@@ -5,8 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -28,23 +29,21 @@ class Pattern {
   static Result<Pattern> compile(std::string_view expression);
   // This text, literally.
   static Pattern literal(std::string_view text);
-  // The words of GPT-2, which ByteLevel cuts a text into.
-  static Pattern gpt2();
-
-  Pattern(Pattern&& other) noexcept;
-  Pattern& operator=(Pattern&& other) noexcept;
-  ~Pattern();
 
   // All matches from left to right, empty ones included, in place of what
   // `matches` has. `text` is valid UTF-8. May be called by several threads at
   // once. Errors: unsupported, with the expression, where the search takes more
   // steps or memory than its limits.
-  Status find(std::string_view text, std::vector<Match>& matches) const;
+  Status find(std::string_view text, std::vector<Match>& matches) const {
+    matches.clear();
+    return find_(text, matches);
+  }
 
  private:
-  struct State;
-  explicit Pattern(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  // Appends the matches.
+  using Find = std::function<Status(std::string_view, std::vector<Match>&)>;
+  explicit Pattern(Find find) : find_(std::move(find)) {}
+  Find find_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "headwise/version.h"
 #include "unicode/characters.h"
@@ -22,28 +24,25 @@ enum class Category : std::uint8_t {
 };
 
 // A set of categories.
-class CategorySet {
- public:
+struct CategorySet {
   template <class... Categories>
   constexpr explicit CategorySet(Categories... categories)
-      : bits_((0U | ... | (1U << static_cast<unsigned>(categories)))) {}
+      : bits((0U | ... | (1U << static_cast<unsigned>(categories)))) {}
 
   constexpr bool has(Category category) const {
-    return (bits_ >> static_cast<unsigned>(category) & 1U) != 0;
+    return (bits >> static_cast<unsigned>(category) & 1U) != 0;
   }
   constexpr CategorySet operator|(CategorySet other) const {
-    return of(bits_ | other.bits_);
+    other.bits |= bits;
+    return other;
   }
-  constexpr CategorySet operator~() const { return of(~bits_); }
-
-  std::uint32_t bits_;  // public: a template argument
-
- private:
-  static constexpr CategorySet of(std::uint32_t bits) {
-    CategorySet set;
-    set.bits_ = bits;
-    return set;
+  constexpr CategorySet operator~() const {
+    CategorySet others;
+    others.bits = ~bits;
+    return others;
   }
+
+  std::uint32_t bits;
 };
 
 namespace categories {
@@ -123,5 +122,22 @@ extern const std::size_t kLowerCaseRuns;
 // First character << 8 | class, sorted.
 extern const std::uint32_t kScripts[];
 extern const std::size_t kScriptRuns;
+
+// The characters of \p{NAME} in a regular expression: those from the first edge
+// up to, but without, the second, and so on in pairs. The last edge may be
+// U+110000. Empty if no property has this name. Names are compared without
+// case, spaces, hyphens and underscores. In brackets, `[\w]`, the engine's
+// words lack six characters.
+std::vector<char32_t> named_class(std::string_view name, bool in_bracket);
+
+struct NamedClass {
+  const char* name;    // "word]": words in brackets
+  std::size_t offset;  // in kNamedClassRuns
+};
+extern const NamedClass kNamedClasses[];
+extern const std::size_t kNamedClassCount;
+// Of each class the number of its edges and the distances between them, from 0,
+// as varints. The edge U+110000 is left out.
+extern const std::uint8_t kNamedClassRuns[];
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

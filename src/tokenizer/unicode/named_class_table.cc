@@ -1,6 +1,6 @@
 // Written by tools/unicode_tables.py from the package tokenizers 0.23.3.
 // clang-format off
-#include "unicode/named_class.h"
+#include "unicode/character_class.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "patterns/regular_expression.h"
+#include "patterns/pattern.h"
 #include "unicode/characters.h"
 
 namespace headwise::tokenizer {
@@ -52,8 +52,6 @@ constexpr const char* kExpressions[] = {
     R"(\p{N}{1,3})",
     R"(\p{N})",
     R"(\p{N}+)",
-    "[0-9][0-9][0-9]",
-    "[0-9]",
 };
 
 TEST(KnownPatterns, FindWhatTheirExpressionsFind) {
@@ -61,7 +59,9 @@ TEST(KnownPatterns, FindWhatTheirExpressionsFind) {
   for (const char* expression : kExpressions) {
     const KnownPattern known = known_pattern(expression);
     ASSERT_NE(known, nullptr) << expression;
-    const auto general = RegularExpression::compile(expression).value();
+    // In a group it is not known.
+    const auto general =
+        Pattern::compile("(?:" + std::string(expression) + ")").value();
     for (int n = 0; n < 10000; ++n) {
       const std::string text = random_text(random);
       std::vector<Match> expected;

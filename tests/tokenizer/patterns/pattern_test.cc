@@ -55,7 +55,6 @@ constexpr Case kCases[] = {
     {R"([\w])", "\u00B2", "\u00B2"},
     {R"(\b.)", "\u00BD a", "<\u00BD>< ><a>"},
     {R"(\Ba)", "aa a", "a<a> a"},
-    {"[[:punct:]]+", "a+-", "a<+->"},
     {R"(\p{punct}+)", "a+-", "a+<->"},
     {R"(\p{L})", "\U00010D50", "<\U00010D50>"},  // Unicode 16
     {R"(\p{Garay})", "\U00010D50", "<\U00010D50>"},
@@ -64,19 +63,12 @@ constexpr Case kCases[] = {
     {R"((?i)[\p{Lu}])", "aB", "<a><B>"},
     {R"([^\S\n]+)", "a \n\tb", "a< >\n<\t>b"},
     {R"([^\s\S])", "a", "a"},
-    {R"((?x) \p{L} + # letters [ (
-       | \# )",
-     "ab#", "<ab><#>"},
-    {R"((?#note\))a)", "a", "<a>"},
     {"[]a]+", "a]b", "<a]>b"},
-    {R"((.)\1)", "abba", "a<bb>a"},
-    {R"((?<n>\w)\k<n>+)", "abbb", "a<bbb>"},
     {R"((?=(?:\w\w)+$)\w)", "abc", "a<b>c"},
     {R"((?:\p{L}(?!\d))++)", "abc1", "<ab>c1"},
     {"(?<=a+)b", "aab", "aa<b>"},
-    {R"(a\Kb)", "ab", "a<b>"},
-    {R"(\x41++\u0062*+\060)", "AAbb0", "<AAbb0>"},
-    {R"(\p{L}+\R*)", "a\nb", "<a\n><b>"},
+    {R"((?<n>\x41)++\u0062*+\x{30}{1})", "AAbb0", "<AAbb0>"},
+    {R"(\p{L}+\N*)", "a\nb", "<a>\n<b>"},
     {"a{3,1}", "aaaa", "<aaa><a>"},
     {"(a|ab)(c|bcd)", "abcd", "<abcd>"},
     {"\xEA\xB0\x80{2}", "\uAC00\uAC00\uAC00", "<\uAC00\uAC00>\uAC00"},
@@ -100,7 +92,8 @@ TEST(Pattern, RefusesWithAReason) {
             R"(regular expression \p{Foo} has an unknown property, Foo)");
   for (const char* expression :
        {R"(\X)", R"(\y)", R"((a)\g<1>)", "(?~ab)", "(?{x})", "(*FAIL)",
-        "(a)?(?(1)b|c)", R"((?W:\w))", R"(\101)"}) {
+        "(a)?(?(1)b|c)", R"((?W:\w))", R"(\101)", R"((.)\1)", R"((?<n>.)\k<n>)",
+        R"(\R)", R"(a\Kb)", "(?x)a", "[[:punct:]]", "(?#note)a"}) {
     const auto pattern = Pattern::compile(expression);
     ASSERT_FALSE(pattern) << expression;
     EXPECT_EQ(pattern.error().code(), ErrorCode::unsupported) << expression;
@@ -137,7 +130,7 @@ TEST(Pattern, EndsWhereASearchWouldNot) {
   const std::string letters = repeated("a", 20'000);
   for (const char* expression :
        {"(a+)+$", "(?=a*)", "(?=a*+)a", "a++b", "(?>a{1,100000})b",
-        "a{100000,1}b", R"((a+)!(?:\1x|.)*b)", "(?:a|a){7}b|a"}) {
+        "a{100000,1}b", "(?:a|a){7}b|a"}) {
     // The last one is slow only in the sum of many matches.
     const std::string text = std::string_view(expression).ends_with("|a")
                                  ? repeated(letters, 8)
@@ -169,7 +162,7 @@ TEST(Pattern, Literal) {
 }
 
 TEST(Pattern, ThreadsShareAPattern) {
-  const auto pattern = Pattern::compile(R"((\w)\1|\s+(?!\S))").value();
+  const auto pattern = Pattern::compile(R"((?<=a)a|b+|\s+(?!\S))").value();
   std::vector<std::string> results(4);
   std::vector<std::thread> threads;
   for (std::string& result : results) {
@@ -183,7 +176,7 @@ TEST(Pattern, ThreadsShareAPattern) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  EXPECT_EQ(results, std::vector<std::string>(4, "<aa>b<  > c"));
+  EXPECT_EQ(results, std::vector<std::string>(4, "a<a><b><  > c"));
 }
 
 }  // namespace

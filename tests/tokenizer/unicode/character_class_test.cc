@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "unicode/named_class.h"
 
 namespace headwise::tokenizer {
 namespace {
