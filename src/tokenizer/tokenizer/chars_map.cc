@@ -1,6 +1,7 @@
 #include "tokenizer/chars_map.h"
 
 #include "interop/utf8.h"
+#include "tokenizer/base64.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -40,7 +41,7 @@ Result<CharsMap> CharsMap::make(std::string_view bytes, const JsonPart& part) {
         message("a multiple of {} that fits", kUnitBytes));
   }
   CharsMap made;
-  made.units_.reserve(size / kUnitBytes);
+  made.units_.clear();
   for (std::size_t at = 0; at < size; at += kUnitBytes) {
     made.units_.push_back(unit_at(bytes, at));
   }
@@ -52,6 +53,17 @@ Result<CharsMap> CharsMap::make(std::string_view bytes, const JsonPart& part) {
     return part.fault("has replacements that are not UTF-8 text");
   }
   return made;
+}
+
+Result<CharsMap> CharsMap::read(const JsonPart& part) {
+  std::optional<std::string> text;
+  HEADWISE_TRY(part.get(kCharsMapKey, text));
+  if (!text) {
+    return CharsMap();
+  }
+  const std::optional<std::string> bytes = decode_base64(*text);
+  return bytes ? make(*bytes, part.at(kCharsMapKey))
+               : part.unexpected(kCharsMapKey, "base64");
 }
 
 std::optional<std::string_view> CharsMap::replacement(std::size_t node) const {

@@ -1,27 +1,8 @@
-#include "unicode/graphemes.h"
-
-#include <algorithm>
-#include <iterator>
-
+#include "unicode/character_traits.h"
 #include "unicode/characters.h"
-#include "unicode/grapheme_table.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
-
-GraphemeClass grapheme_class(char32_t code) {
-  using enum GraphemeClass;
-  // Most letters need no search: Latin, Cyrillic, ideographs.
-  if ((code >= 0xB0 && code < 0x300) || (code >= 0x400 && code < 0x480) ||
-      (code >= 0x3400 && code < 0xA000)) {
-    return other;
-  }
-  const auto found =
-      std::ranges::lower_bound(kGraphemeRanges, code, {}, &GraphemeRange::last);
-  return found != std::end(kGraphemeRanges) && found->first <= code
-             ? found->kind
-             : other;
-}
 
 // `open`: `before` is a syllable without a last consonant.
 bool joins_hangul(GraphemeClass before, GraphemeClass next, bool open) {
@@ -51,33 +32,6 @@ enum class SequenceState : std::uint8_t { none, begun, joining };
 // What has been read of a cluster.
 class Cluster {
  public:
-  explicit Cluster(char32_t code) { add(code, grapheme_class(code)); }
-
-  // Adds the next character if it is part of the cluster.
-  bool takes(char32_t code) {
-    const GraphemeClass kind = grapheme_class(code);
-    if (!joins(code, kind)) {
-      return false;
-    }
-    add(code, kind);
-    return true;
-  }
-
- private:
-  bool joins(char32_t code, GraphemeClass next) const {
-    using enum GraphemeClass;
-    if (last_ == control || next == control) {
-      return last_code_ == U'\r' && code == U'\n';
-    }
-    return extends(next) || next == joiner || next == spacing ||
-           last_ == prepend ||
-           (next == consonant && conjunct_ == SequenceState::joining) ||
-           (next == pictograph && emoji_ == SequenceState::joining) ||
-           joins_hangul(last_, next, is_open_syllable());
-  }
-
-  bool is_open_syllable() const { return (last_code_ - 0xAC00) % 28 == 0; }
-
   void add(char32_t code, GraphemeClass kind) {
     using enum GraphemeClass;
     if (kind == pictograph) {
@@ -98,6 +52,19 @@ class Cluster {
     last_ = kind;
   }
 
+  bool joins(char32_t code, GraphemeClass next) const {
+    using enum GraphemeClass;
+    if (last_ == control || next == control) {
+      return last_code_ == U'\r' && code == U'\n';
+    }
+    return extends(next) || next == joiner || next == spacing ||
+           last_ == prepend ||
+           (next == consonant && conjunct_ == SequenceState::joining) ||
+           (next == pictograph && emoji_ == SequenceState::joining) ||
+           joins_hangul(last_, next, (last_code_ - 0xAC00) % 28 == 0);
+  }
+
+ private:
   char32_t last_code_ = 0;
   GraphemeClass last_ = GraphemeClass::other;
   SequenceState emoji_ = SequenceState::none;     // pictograph, joiner
@@ -113,17 +80,17 @@ std::size_t first_grapheme(std::string_view text) {
   if (is_plain(0) && (text.size() == 1 || is_plain(1))) {
     return 1;
   }
-  const Character first = first_character(text);
-  Cluster cluster(first.code);
-  std::size_t bytes = first.bytes;
-  while (bytes < text.size()) {
-    const Character next = first_character(text.substr(bytes));
-    if (!cluster.takes(next.code)) {
-      break;
+  Cluster cluster;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [code, bytes] = first_character(text.substr(at));
+    const GraphemeClass kind = traits(code).grapheme_class;
+    if (at > 0 && !cluster.joins(code, kind)) {
+      return at;
     }
-    bytes += next.bytes;
+    cluster.add(code, kind);
+    at += bytes;
   }
-  return bytes;
+  return text.size();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,9 +1,6 @@
-// Unicode's normal forms, in version 9, which is the reference's: models were
-// trained on its choices, so what Unicode decomposes or sorts only since then
-// stays as it is.
+// Unicode's normal forms, in the version of the reference.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "headwise/version.h"
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
@@ -19,32 +17,16 @@ struct NormalForm {
   bool compatible = false;  // NFKC and NFKD
 };
 
-// A character's decomposition in full, at most 18 characters.
-class Decomposition {
- public:
-  explicit Decomposition(char32_t code, bool compatible = false);
-  std::span<const char32_t> codes() const& {
-    return std::span(codes_).first(count_);
-  }
-  std::span<const char32_t> codes() && = delete;  // they would be gone
-
- private:
-  std::array<char32_t, 18> codes_;
-  std::size_t count_ = 1;
-};
-
-// Adjacent marks, which have other classes than 0, are sorted by their class.
-std::uint8_t combining_class(char32_t code);
-
-// What two characters compose to; 0: nothing.
-char32_t composed(char32_t first, char32_t second);
-
 // Whether the form keeps this character and its place, unless it composes with
-// what follows. False of some such characters that are rare.
-bool is_kept(NormalForm form, char32_t code);
+// what follows.
+inline bool is_kept(NormalForm form, char32_t code) {
+  const unsigned bit = form.compatible ? (form.composed ? kNfkcBit : kNfkdBit)
+                                       : (form.composed ? kNfcBit : kNfdBit);
+  return (traits(code).bits & bit) == 0;
+}
 
 // A character of a normalised text, and how many of the text before it takes
-// the place of: as Transform::put() expects.
+// the place of: as TextEdit::put() expects.
 struct NormalPiece {
   char32_t code;
   std::int32_t change;
@@ -58,5 +40,24 @@ void sort_marks(std::span<NormalPiece> pieces);
 // Writes the normal form of `codes` in place of what `normal` has.
 void normalize(NormalForm form, std::u32string_view codes,
                std::vector<NormalPiece>& normal);
+
+// Where in kDecomposedTexts the decompositions of a character are: in full, the
+// canonical one (none: it is kept) and the compatible one.
+struct DecomposedCharacter {
+  char32_t code;
+  std::uint16_t begin[2];
+  std::uint8_t count[2];
+};
+extern const DecomposedCharacter kDecomposed[];  // sorted, without Hangul
+extern const std::size_t kDecomposedCount;
+extern const char32_t kDecomposedTexts[];
+
+struct ComposedPair {
+  char32_t first;
+  char32_t second;
+  char32_t both;
+};
+extern const ComposedPair kComposed[];  // sorted, without Hangul
+extern const std::size_t kComposedCount;
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tokenizer/base64.h"
-#include "tokenizer/sentencepiece_normalizer.h"
+#include "tokenizer/normalizer.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -91,8 +91,7 @@ std::string normalized(const Json& keys, std::string_view text) {
   Json json = {{"type", "SentencePiece"},
                {"precompiled_charsmap", encode_base64(three_replacements())}};
   json.update(keys);
-  const auto normalizer =
-      read_sentencepiece_normalizer({&json, {"read", "a"}, ""}).value();
+  const auto normalizer = read_normalizer({&json, {"read", "a"}, ""}).value();
   AlignedText from;
   AlignedText to;
   from.view(text, 0);
@@ -126,8 +125,7 @@ TEST(SentencePieceNormalizerTest, UserDefinedSymbolsStay) {
 TEST(SentencePieceNormalizerTest, BytesKnowWhereTheyCameFrom) {
   Json json = {{"type", "SentencePiece"},
                {"precompiled_charsmap", encode_base64(three_replacements())}};
-  const auto normalizer =
-      read_sentencepiece_normalizer({&json, {"read", "a"}, ""}).value();
+  const auto normalizer = read_normalizer({&json, {"read", "a"}, ""}).value();
   AlignedText from;
   AlignedText to;
   from.view("  ab c", 10);
