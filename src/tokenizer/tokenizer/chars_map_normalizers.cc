@@ -21,10 +21,12 @@ class PrecompiledWriter {
  public:
   explicit PrecompiledWriter(TextEdit& edit) : edit_(edit) {}
 
-  void keep(char32_t code) {
+  void keep(std::string_view part) {
     flush();
     if (is_late_) {
-      pieces_.push_back({code, 0, 0});
+      for_each_character(part, [&](char32_t code, auto...) {
+        pieces_.push_back({code, 0, 0});
+      });
     }
   }
 
@@ -36,8 +38,7 @@ class PrecompiledWriter {
     for_each_character(edit_.text().substr(begin, end - begin),
                        [&](auto...) { ++left; });
     for_each_character(with, [&](char32_t code, auto...) {
-      pieces_.push_back({code, left > 0 ? 0 : 1, 0});
-      --left;
+      pieces_.push_back({code, left-- > 0 ? 0 : 1, 0});
     });
     if (left <= 0) {
       return;
@@ -92,12 +93,17 @@ class PrecompiledNormalizer {
     };
     PrecompiledWriter writer(edit);
     for (std::size_t at = 0; at < text.size();) {
-      if (is_kept_ascii(at) && is_kept_ascii(at + 1)) {
-        writer.keep(static_cast<unsigned char>(text[at++]));
-        continue;
+      std::size_t end = at;
+      while (end < text.size() && is_kept_ascii(end) &&
+             is_kept_ascii(end + 1)) {
+        ++end;
       }
-      const std::size_t end = at + first_grapheme(text.substr(at));
-      put_cluster(text, at, end, writer);
+      if (end > at) {
+        writer.keep(text.substr(at, end - at));
+      } else {
+        end = at + first_grapheme(text.substr(at));
+        put_cluster(text, at, end, writer);
+      }
       at = end;
     }
     writer.finish();
@@ -116,14 +122,14 @@ class PrecompiledNormalizer {
         return;
       }
     }
-    for_each_character(
-        cluster, [&](char32_t code, std::size_t from, std::size_t to) {
-          if (const auto match = map_.first(cluster.substr(from, to - from))) {
-            writer.replace(begin + from, begin + to, match->replacement);
-          } else {
-            writer.keep(code);
-          }
-        });
+    for_each_character(cluster, [&](char32_t, std::size_t at, std::size_t to) {
+      const std::string_view character = cluster.substr(at, to - at);
+      if (const auto match = map_.first(character)) {
+        writer.replace(begin + at, begin + to, match->replacement);
+      } else {
+        writer.keep(character);
+      }
+    });
   }
 
   CharsMap map_;

@@ -60,9 +60,12 @@ class BertWriter {
   void add(char32_t code, std::size_t begin, std::size_t end) {
     const unsigned bits = traits(code).bits & changing_;
     if (bits == 0) {
-      flush();
       return;
     }
+    if (begin != end_) {
+      flush();
+    }
+    end_ = end;
     const Span from = edit_.source().from(begin, end);
     edit_.drop(begin, end);
     if ((bits & kDroppedBit) != 0) {
@@ -128,6 +131,7 @@ class BertWriter {
   BertSteps steps_;
   unsigned changing_;
   TextEdit& edit_;
+  std::size_t end_ = 0;  // of the last character that may have changed
   std::vector<NormalPiece> pieces_;  // marks, and the character before them
   std::vector<Span> sources_;        // of each piece that changes by 0
 };
@@ -150,8 +154,8 @@ class BertNormalizer {
         writer.add(code, begin, end);
         return;
       }
-      writer.flush();
       if (becomes != code) {
+        writer.flush();
         edit.drop(begin, end);
         edit.put(becomes, edit.source().from(begin, end));
       }
