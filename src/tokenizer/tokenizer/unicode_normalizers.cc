@@ -37,157 +37,136 @@ void put_lower(char32_t code, Span from, TextEdit& edit) {
 // Source: the tokenizer of Devlin et al. 2018, arXiv:1810.04805; positions
 // where marks are sorted are those of the reference (the nth character of the
 // sorted text is said to come from the nth of the unsorted).
-struct BertSteps {
-  bool clean = false;
-  bool spaced = false;
-  bool stripped = false;
-  bool lowered = false;
-
-  // The bits of traits of what may change.
-  unsigned changing() const {
-    return (clean ? kDroppedBit | kSpaceBit : 0) |
-           (spaced ? kIdeographBit : 0) |
-           (stripped ? kNfdBit | kNonspacingBit : 0) |
-           (lowered ? kUpperCaseBit : 0);
-  }
-};
-
-class BertWriter {
- public:
-  BertWriter(BertSteps steps, TextEdit& edit)
-      : steps_(steps), changing_(steps.changing()), edit_(edit) {}
-
-  void add(char32_t code, std::size_t begin, std::size_t end) {
-    const unsigned bits = traits(code).bits & changing_;
-    if (bits == 0) {
-      return;
-    }
-    if (begin != end_) {
-      flush();
-    }
-    end_ = end;
-    const Span from = edit_.source().from(begin, end);
-    edit_.drop(begin, end);
-    if ((bits & kDroppedBit) != 0) {
-      return;
-    }
-    const bool is_spaced = (bits & kIdeographBit) != 0;
-    if (is_spaced) {
-      strip(U' ', from);
-    }
-    strip((bits & kSpaceBit) != 0 ? U' ' : code, from);
-    if (is_spaced) {
-      strip(U' ', from);
-    }
-  }
-
-  // Writes the marks that wait. To be called at the end.
-  void flush() { flush(pieces_.size()); }
-
- private:
-  void strip(char32_t code, Span from) {
-    if (!steps_.stripped || (traits(code).bits & kNfdBit) == 0) {
-      flush();
-      put(code, from);
-      return;
-    }
-    const std::size_t waiting = pieces_.size();
-    decompose(code, false, pieces_);
-    // Only marks change places, and only with adjacent marks.
-    if (pieces_[waiting].combining_class == 0) {
-      flush(waiting);
-    }
-    sources_.push_back(from);
-  }
-
-  // Of the first `count` pieces, which are all that sources_ are of.
-  void flush(std::size_t count) {
-    if (count == 0) {
-      return;
-    }
-    const std::span waiting = std::span(pieces_).first(count);
-    sort_marks(waiting);
-    std::size_t sources = 0;
-    for (const NormalPiece& piece : waiting) {
-      sources += piece.change == 0 ? 1 : 0;
-      put(piece.code, sources_[sources - 1]);
-    }
-    pieces_.erase(pieces_.begin(),
-                  pieces_.begin() + static_cast<std::ptrdiff_t>(count));
-    sources_.clear();
-  }
-
-  void put(char32_t code, Span from) {
-    if (steps_.stripped && (traits(code).bits & kNonspacingBit) != 0) {
-      return;
-    }
-    if (steps_.lowered) {
-      put_lower(code, from, edit_);
-    } else {
-      edit_.put(code, from);
-    }
-  }
-
-  BertSteps steps_;
-  unsigned changing_;
-  TextEdit& edit_;
-  std::size_t end_ = 0;  // of the last character that may have changed
-  std::vector<NormalPiece> pieces_;  // marks, and the character before them
-  std::vector<Span> sources_;        // of each piece that changes by 0
-};
-
 class BertNormalizer {
  public:
-  explicit BertNormalizer(BertSteps steps) : steps_(steps) {
-    quick_.fill(kNotQuick);
+  BertNormalizer(bool clean, bool spaced, bool stripped, bool lowered)
+      : stripped_(stripped),
+        lowered_(lowered),
+        changing_((clean ? kDroppedBit | kSpaceBit : 0) |
+                  (spaced ? kIdeographBit : 0) |
+                  (stripped ? kNfdBit | kNonspacingBit : 0) |
+                  (lowered ? kUpperCaseBit : 0)) {
     for (char32_t code = 0; code < quick_.size(); ++code) {
       quick_[code] = quick(code);
     }
   }
 
   Status operator()(TextEdit& edit) const {
-    BertWriter writer(steps_, edit);
-    for_each_character(edit.text(), [&](char32_t code, std::size_t begin,
-                                        std::size_t end) {
-      const char32_t becomes = code < quick_.size() ? quick_[code] : kNotQuick;
+    const std::string_view text = edit.text();
+    Run run;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto [code, bytes] = first_character(text.substr(at));
+      const char32_t becomes = becomes_quickly(code);
+      std::size_t end = at + bytes;
       if (becomes == kNotQuick) {
-        writer.add(code, begin, end);
-        return;
+        end = run_end(text, end);
+        put_run(edit, at, end, run);
+      } else if (becomes != code) {
+        edit.drop(at, end);
+        edit.put(becomes, edit.source().from(at, end));
       }
-      if (becomes != code) {
-        writer.flush();
-        edit.drop(begin, end);
-        edit.put(becomes, edit.source().from(begin, end));
-      }
-    });
-    writer.flush();
+      at = end;
+    }
     return ok();
   }
 
  private:
   static constexpr char32_t kNotQuick = 0x110000;  // no character
 
+  // Adjacent characters that may change places, or become none or several.
+  struct Run {
+    std::vector<NormalPiece> pieces;
+    std::vector<Span> sources;  // of each piece that changes by 0
+  };
+
+  bool changes(char32_t code, unsigned bits) const {
+    return (traits(code).bits & changing_ & bits) != 0;
+  }
+
   // What becomes of a character, if that is one whatever comes before and
   // behind it.
   char32_t quick(char32_t code) const {
-    if ((traits(code).bits & kNonspacingBit) != 0) {
+    if (changes(code, kSpaceBit)) {
+      return U' ';
+    }
+    if (changes(code, kDroppedBit | kNonspacingBit)) {
       return kNotQuick;
     }
-    std::string one;
-    append_character(one, code);
-    AlignedText text;
-    text.view(one, 0);
-    AlignedText result;
-    TextEdit edit(text, result);
-    const bool changed = (*this)(edit) && edit.finish();
-    const std::string_view becomes = changed ? result.text() : text.text();
-    const Character first =
-        becomes.empty() ? Character() : first_character(becomes);
-    return first.bytes == becomes.size() && first.bytes > 0 ? first.code
-                                                            : kNotQuick;
+    if (stripped_) {
+      std::vector<NormalPiece> pieces;
+      decompose(code, false, pieces);
+      const auto goes = [&](const NormalPiece& piece) {
+        return changes(piece.code, kNonspacingBit);
+      };
+      if (!std::all_of(pieces.begin() + 1, pieces.end(), goes)) {
+        return kNotQuick;
+      }
+      code = pieces.front().code;
+    }
+    const LowerCase lower = lowered_ ? lower_case(code) : LowerCase{code};
+    return lower.second == 0 ? lower.first : kNotQuick;
   }
 
-  BertSteps steps_;
+  char32_t becomes_quickly(char32_t code) const {
+    return code < quick_.size()       ? quick_[code]
+           : changes(code, changing_) ? kNotQuick
+                                      : code;
+  }
+
+  std::size_t run_end(std::string_view text, std::size_t at) const {
+    while (at < text.size()) {
+      const auto [code, bytes] = first_character(text.substr(at));
+      if (becomes_quickly(code) != kNotQuick) {
+        break;
+      }
+      at += bytes;
+    }
+    return at;
+  }
+
+  void put_run(TextEdit& edit, std::size_t begin, std::size_t end,
+               Run& run) const {
+    run.pieces.clear();
+    run.sources.clear();
+    const auto add = [&](char32_t code, Span from) {
+      run.sources.push_back(from);
+      if (stripped_) {
+        decompose(code, false, run.pieces);
+      } else {
+        run.pieces.push_back({code, 0, 0});
+      }
+    };
+    for_each_character(edit.text().substr(begin, end - begin),
+                       [&](char32_t code, std::size_t at, std::size_t after) {
+                         const Span from =
+                             edit.source().from(begin + at, begin + after);
+                         if (changes(code, kIdeographBit)) {
+                           add(U' ', from);
+                           add(code, from);
+                           add(U' ', from);
+                         } else if (!changes(code, kDroppedBit)) {
+                           add(changes(code, kSpaceBit) ? U' ' : code, from);
+                         }
+                       });
+    sort_marks(run.pieces);
+    edit.drop(begin, end);
+    std::size_t sources = 0;
+    for (const NormalPiece& piece : run.pieces) {
+      sources += piece.change == 0 ? 1 : 0;
+      if (changes(piece.code, kNonspacingBit)) {
+        continue;
+      }
+      if (lowered_) {
+        put_lower(piece.code, run.sources[sources - 1], edit);
+      } else {
+        edit.put(piece.code, run.sources[sources - 1]);
+      }
+    }
+  }
+
+  bool stripped_;
+  bool lowered_;
+  unsigned changing_;  // the bits of what may change
   std::array<char32_t, 0x700> quick_{};
 };
 
@@ -244,13 +223,15 @@ Status put_lower_case(TextEdit& edit) {
 }
 
 Result<NormalizerStep> read_bert_normalizer(const JsonPart& part) {
-  BertSteps steps;
-  HEADWISE_TRY(part.require("clean_text", steps.clean));
-  HEADWISE_TRY(part.require("handle_chinese_chars", steps.spaced));
-  HEADWISE_TRY(part.require("lowercase", steps.lowered));
-  steps.stripped = steps.lowered;
-  HEADWISE_TRY(part.get("strip_accents", steps.stripped));
-  return NormalizerStep(BertNormalizer(steps));
+  bool clean = false;
+  bool spaced = false;
+  bool lowered = false;
+  HEADWISE_TRY(part.require("clean_text", clean));
+  HEADWISE_TRY(part.require("handle_chinese_chars", spaced));
+  HEADWISE_TRY(part.require("lowercase", lowered));
+  bool stripped = lowered;
+  HEADWISE_TRY(part.get("strip_accents", stripped));
+  return NormalizerStep(BertNormalizer(clean, spaced, stripped, lowered));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer
