@@ -20,27 +20,22 @@ Result<NormalizerStep> read_strip_normalizer(const JsonPart& part) {
   HEADWISE_TRY(part.require("strip_left", left));
   HEADWISE_TRY(part.require("strip_right", right));
   return NormalizerStep([left, right](TextEdit& edit) {
-    std::size_t begin = 0;
-    std::size_t end = edit.text().size();
-    while (left && begin < end) {
-      const Character first = first_character(edit.text().substr(begin));
-      if (!is_white_space(first.code)) {
-        break;
-      }
-      begin += first.bytes;
+    const auto is_space = [](Character c) { return is_white_space(c.code); };
+    const std::string_view text = edit.text();
+    std::string_view kept = text;
+    while (left && !kept.empty() && is_space(first_character(kept))) {
+      kept.remove_prefix(first_character(kept).bytes);
     }
-    while (right && begin < end) {
-      const Character last = last_character(edit.text().substr(0, end));
-      if (!is_white_space(last.code)) {
-        break;
-      }
-      end -= last.bytes;
+    const std::size_t begin = text.size() - kept.size();
+    while (right && !kept.empty() && is_space(last_character(kept))) {
+      kept.remove_suffix(last_character(kept).bytes);
     }
+    const std::size_t end = begin + kept.size();
     if (begin > 0) {
       edit.drop(0, begin);
     }
-    if (end < edit.text().size()) {
-      edit.drop(end, edit.text().size());
+    if (end < text.size()) {
+      edit.drop(end, text.size());
     }
     return ok();
   });
@@ -143,9 +138,9 @@ Result<NormalizerStep> without_keys(const JsonPart&) {
   return NormalizerStep(step);
 }
 
-template <bool composed, bool compatible>
+template <NormalForm form>
 Status put_form(TextEdit& edit) {
-  return put_normal_form({composed, compatible}, edit);
+  return put_normal_form(form, edit);
 }
 
 struct NormalizerType {
@@ -157,10 +152,10 @@ struct NormalizerType {
 
 constexpr std::array kNormalizerTypes = {
     NormalizerType{"BertNormalizer", "clean_text", read_bert_normalizer},
-    NormalizerType{"NFC", {}, without_keys<put_form<true, false>>},
-    NormalizerType{"NFD", {}, without_keys<put_form<false, false>>},
-    NormalizerType{"NFKC", {}, without_keys<put_form<true, true>>},
-    NormalizerType{"NFKD", {}, without_keys<put_form<false, true>>},
+    NormalizerType{"NFC", {}, without_keys<put_form<NormalForm::nfc>>},
+    NormalizerType{"NFD", {}, without_keys<put_form<NormalForm::nfd>>},
+    NormalizerType{"NFKC", {}, without_keys<put_form<NormalForm::nfkc>>},
+    NormalizerType{"NFKD", {}, without_keys<put_form<NormalForm::nfkd>>},
     NormalizerType{"Nmt", {}, without_keys<put_nmt>},
     NormalizerType{"Lowercase", {}, without_keys<put_lower_case>},
     NormalizerType{"Strip", "strip_left", read_strip_normalizer},

@@ -14,12 +14,7 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-void put_lower(char32_t code, Span from, TextEdit& edit) {
-  if ((traits(code).bits & kUpperCaseBit) == 0) {
-    edit.put(code, from);
-    return;
-  }
-  const LowerCase lower = lower_case(code);
+void put(LowerCase lower, Span from, TextEdit& edit) {
   edit.put(lower.first, from);
   if (lower.second != 0) {
     edit.put(lower.second, from);
@@ -41,10 +36,11 @@ class BertNormalizer {
  public:
   BertNormalizer(bool clean, bool spaced, bool stripped, bool lowered)
       : stripped_(stripped),
-        lowered_(lowered),
         changing_((clean ? kDroppedBit | kSpaceBit : 0) |
                   (spaced ? kIdeographBit : 0) |
-                  (stripped ? kNfdBit | kNonspacingBit : 0) |
+                  (stripped
+                       ? kNonspacingBit | static_cast<unsigned>(NormalForm::nfd)
+                       : 0) |
                   (lowered ? kUpperCaseBit : 0)) {
     for (char32_t code = 0; code < quick_.size(); ++code) {
       quick_[code] = quick(code);
@@ -52,21 +48,28 @@ class BertNormalizer {
   }
 
   Status operator()(TextEdit& edit) const {
-    const std::string_view text = edit.text();
     Run run;
-    for (std::size_t at = 0; at < text.size();) {
-      const auto [code, bytes] = first_character(text.substr(at));
-      const char32_t becomes = becomes_quickly(code);
-      std::size_t end = at + bytes;
-      if (becomes == kNotQuick) {
-        end = run_end(text, end);
-        put_run(edit, at, end, run);
-      } else if (becomes != code) {
-        edit.drop(at, end);
-        edit.put(becomes, edit.source().from(at, end));
-      }
-      at = end;
-    }
+    for_each_character(
+        edit.text(), [&](char32_t code, std::size_t begin, std::size_t end) {
+          const char32_t becomes = code < quick_.size()       ? quick_[code]
+                                   : changes(code, changing_) ? kNotQuick
+                                                              : code;
+          if (becomes == code) {
+            return;
+          }
+          if (becomes != kNotQuick || begin != run.end) {
+            put_run(run, edit);
+          }
+          edit.drop(begin, end);
+          const Span from = edit.source().from(begin, end);
+          if (becomes != kNotQuick) {
+            edit.put(becomes, from);
+          } else {
+            run.end = end;
+            add_to_run(code, from, run);
+          }
+        });
+    put_run(run, edit);
     return ok();
   }
 
@@ -75,8 +78,9 @@ class BertNormalizer {
 
   // Adjacent characters that may change places, or become none or several.
   struct Run {
-    std::vector<NormalPiece> pieces;
-    std::vector<Span> sources;  // of each piece that changes by 0
+    std::size_t end = 0;
+    std::vector<NormalPiece> pieces{};
+    std::vector<Span> sources{};  // of each piece that changes by 0
   };
 
   bool changes(char32_t code, unsigned bits) const {
@@ -94,7 +98,7 @@ class BertNormalizer {
     }
     if (stripped_) {
       std::vector<NormalPiece> pieces;
-      decompose(code, false, pieces);
+      decompose(NormalForm::nfd, code, pieces);
       const auto goes = [&](const NormalPiece& piece) {
         return changes(piece.code, kNonspacingBit);
       };
@@ -103,69 +107,46 @@ class BertNormalizer {
       }
       code = pieces.front().code;
     }
-    const LowerCase lower = lowered_ ? lower_case(code) : LowerCase{code};
+    const LowerCase lower = lower_of(code);
     return lower.second == 0 ? lower.first : kNotQuick;
   }
 
-  char32_t becomes_quickly(char32_t code) const {
-    return code < quick_.size()       ? quick_[code]
-           : changes(code, changing_) ? kNotQuick
-                                      : code;
+  LowerCase lower_of(char32_t code) const {
+    return changes(code, kUpperCaseBit) ? lower_case(code) : LowerCase{code};
   }
 
-  std::size_t run_end(std::string_view text, std::size_t at) const {
-    while (at < text.size()) {
-      const auto [code, bytes] = first_character(text.substr(at));
-      if (becomes_quickly(code) != kNotQuick) {
-        break;
-      }
-      at += bytes;
-    }
-    return at;
-  }
-
-  void put_run(TextEdit& edit, std::size_t begin, std::size_t end,
-               Run& run) const {
-    run.pieces.clear();
-    run.sources.clear();
-    const auto add = [&](char32_t code, Span from) {
+  void add_to_run(char32_t code, Span from, Run& run) const {
+    const auto add = [&](char32_t part) {
       run.sources.push_back(from);
       if (stripped_) {
-        decompose(code, false, run.pieces);
+        decompose(NormalForm::nfd, part, run.pieces);
       } else {
-        run.pieces.push_back({code, 0, 0});
+        run.pieces.push_back({part, 0, 0});
       }
     };
-    for_each_character(edit.text().substr(begin, end - begin),
-                       [&](char32_t code, std::size_t at, std::size_t after) {
-                         const Span from =
-                             edit.source().from(begin + at, begin + after);
-                         if (changes(code, kIdeographBit)) {
-                           add(U' ', from);
-                           add(code, from);
-                           add(U' ', from);
-                         } else if (!changes(code, kDroppedBit)) {
-                           add(changes(code, kSpaceBit) ? U' ' : code, from);
-                         }
-                       });
+    if (changes(code, kIdeographBit)) {
+      add(U' ');
+      add(code);
+      add(U' ');
+    } else if (!changes(code, kDroppedBit)) {
+      add(changes(code, kSpaceBit) ? U' ' : code);
+    }
+  }
+
+  void put_run(Run& run, TextEdit& edit) const {
     sort_marks(run.pieces);
-    edit.drop(begin, end);
     std::size_t sources = 0;
     for (const NormalPiece& piece : run.pieces) {
       sources += piece.change == 0 ? 1 : 0;
-      if (changes(piece.code, kNonspacingBit)) {
-        continue;
-      }
-      if (lowered_) {
-        put_lower(piece.code, run.sources[sources - 1], edit);
-      } else {
-        edit.put(piece.code, run.sources[sources - 1]);
+      if (!changes(piece.code, kNonspacingBit)) {
+        put(lower_of(piece.code), run.sources[sources - 1], edit);
       }
     }
+    run.pieces.clear();
+    run.sources.clear();
   }
 
   bool stripped_;
-  bool lowered_;
   unsigned changing_;  // the bits of what may change
   std::array<char32_t, 0x700> quick_{};
 };
@@ -212,13 +193,13 @@ Status put_normal_form(NormalForm form, TextEdit& edit) {
 }
 
 Status put_lower_case(TextEdit& edit) {
-  for_each_character(edit.text(),
-                     [&](char32_t code, std::size_t begin, std::size_t end) {
-                       if ((traits(code).bits & kUpperCaseBit) != 0) {
-                         edit.drop(begin, end);
-                         put_lower(code, edit.source().from(begin, end), edit);
-                       }
-                     });
+  for_each_character(
+      edit.text(), [&](char32_t code, std::size_t begin, std::size_t end) {
+        if ((traits(code).bits & kUpperCaseBit) != 0) {
+          edit.drop(begin, end);
+          put(lower_case(code), edit.source().from(begin, end), edit);
+        }
+      });
   return ok();
 }
 

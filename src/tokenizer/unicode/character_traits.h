@@ -35,12 +35,9 @@ struct CharacterTraits {
   GraphemeClass grapheme_class;
 };
 
-// A normal form changes or moves the character, or composes it with the one
-// before it.
-inline constexpr unsigned kNfcBit = 1;
-inline constexpr unsigned kNfdBit = 2;
-inline constexpr unsigned kNfkcBit = 4;
-inline constexpr unsigned kNfkdBit = 8;
+// The bit of a normal form: it changes or moves the character, or composes it
+// with the one before it.
+enum class NormalForm : unsigned { nfc = 1, nfd = 2, nfkc = 4, nfkd = 8 };
 // To BertNormalizer: dropped; a space, other than U+0020; an ideograph that is
 // a separate word; an accent, once it is decomposed.
 inline constexpr unsigned kDroppedBit = 0x10;

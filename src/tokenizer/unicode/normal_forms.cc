@@ -71,17 +71,13 @@ void compose(std::vector<NormalPiece>& pieces) {
 
 }  // namespace
 
-void decompose(char32_t code, bool compatible,
+void decompose(NormalForm form, char32_t code,
                std::vector<NormalPiece>& pieces) {
   std::int32_t change = 0;
   const auto add = [&](char32_t part) {
     pieces.push_back({part, change, traits(part).combining_class});
     change = 1;
   };
-  if (is_kept({.compatible = compatible}, code)) {
-    add(code);
-    return;
-  }
   if (const char32_t index = code - kSyllable; index < kSyllables) {
     add(kLeading + index / (kVowels * kTrailings));
     add(kVowel + index / kTrailings % kVowels);
@@ -90,16 +86,20 @@ void decompose(char32_t code, bool compatible,
     }
     return;
   }
-  const std::span all(kDecomposed, kDecomposedCount);
-  const auto found =
-      std::ranges::lower_bound(all, code, {}, &DecomposedCharacter::code);
-  if (found == all.end() || found->code != code ||
-      found->count[compatible ? 1 : 0] == 0) {
-    add(code);
-    return;
+  const bool is_compatible =
+      form == NormalForm::nfkc || form == NormalForm::nfkd;
+  if (!is_kept(is_compatible ? NormalForm::nfkd : NormalForm::nfd, code)) {
+    const std::span all(kDecomposed, kDecomposedCount);
+    const auto found =
+        std::ranges::lower_bound(all, code, {}, &DecomposedCharacter::code);
+    if (found != all.end() && found->code == code) {
+      std::for_each_n(kDecomposedTexts + found->begin[is_compatible],
+                      found->count[is_compatible], add);
+    }
   }
-  const char32_t* const text = kDecomposedTexts + found->begin[compatible];
-  std::for_each_n(text, found->count[compatible], add);
+  if (change == 0) {
+    add(code);
+  }
 }
 
 void sort_marks(std::span<NormalPiece> pieces) {
@@ -120,10 +120,10 @@ void normalize(NormalForm form, std::u32string_view codes,
                std::vector<NormalPiece>& normal) {
   normal.clear();
   for (const char32_t code : codes) {
-    decompose(code, form.compatible, normal);
+    decompose(form, code, normal);
   }
   sort_marks(normal);
-  if (form.composed) {
+  if (form == NormalForm::nfc || form == NormalForm::nfkc) {
     compose(normal);
   }
 }

@@ -12,17 +12,10 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-struct NormalForm {
-  bool composed = false;
-  bool compatible = false;  // NFKC and NFKD
-};
-
 // Whether the form keeps this character and its place, unless it composes with
 // what follows.
 inline bool is_kept(NormalForm form, char32_t code) {
-  const unsigned bit = form.compatible ? (form.composed ? kNfkcBit : kNfkdBit)
-                                       : (form.composed ? kNfcBit : kNfdBit);
-  return (traits(code).bits & bit) == 0;
+  return (traits(code).bits & static_cast<unsigned>(form)) == 0;
 }
 
 // A character of a normalised text, and how many of the text before it takes
@@ -33,8 +26,9 @@ struct NormalPiece {
   std::uint8_t combining_class;
 };
 
-// Adds the decomposition of a character.
-void decompose(char32_t code, bool compatible,
+// Adds the decomposition of a character. Only NFKC and NFKD have those of
+// compatible characters.
+void decompose(NormalForm form, char32_t code,
                std::vector<NormalPiece>& pieces);
 void sort_marks(std::span<NormalPiece> pieces);
 // Writes the normal form of `codes` in place of what `normal` has.

@@ -12,12 +12,12 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr NormalForm kForms[] = {
-    {false, false}, {false, true}, {true, false}, {true, true}};
+constexpr NormalForm kForms[] = {NormalForm::nfc, NormalForm::nfd,
+                                 NormalForm::nfkc, NormalForm::nfkd};
 
 std::vector<NormalPiece> decomposition(char32_t code, bool compatible = false) {
   std::vector<NormalPiece> pieces;
-  decompose(code, compatible, pieces);
+  decompose(compatible ? NormalForm::nfkd : NormalForm::nfd, code, pieces);
   return pieces;
 }
 
@@ -59,7 +59,7 @@ TEST(NormalFormsTest, EveryCharacterComposesAsInTheReference) {
     if (decomposition(code).size() < 2) {
       return;
     }
-    normalize({.composed = true}, {&code, 1}, normal);
+    normalize(NormalForm::nfc, {&code, 1}, normal);
     if (normal.size() == 1 && normal.front().code == code) {
       composites.count += 1;
       composites.sum += code;
@@ -85,12 +85,12 @@ TEST(NormalFormsTest, WhatIsKeptNeitherChangesNorMoves) {
 
 TEST(NormalFormsTest, WhatComposesWithTheOneBeforeIsNotKept) {
   for (std::size_t n = 0; n < kComposedCount; ++n) {
-    EXPECT_FALSE(is_kept({.composed = true}, kComposed[n].second));
-    EXPECT_FALSE(is_kept({true, true}, kComposed[n].second));
+    EXPECT_FALSE(is_kept(NormalForm::nfc, kComposed[n].second));
+    EXPECT_FALSE(is_kept(NormalForm::nfkc, kComposed[n].second));
   }
-  EXPECT_FALSE(is_kept({.composed = true}, 0x1161));
-  EXPECT_TRUE(is_kept({.composed = true}, 0x11A7));
-  EXPECT_FALSE(is_kept({.composed = true}, 0x11C2));
+  EXPECT_FALSE(is_kept(NormalForm::nfc, 0x1161));
+  EXPECT_TRUE(is_kept(NormalForm::nfc, 0x11A7));
+  EXPECT_FALSE(is_kept(NormalForm::nfc, 0x11C2));
 }
 
 }  // namespace
