@@ -48,27 +48,35 @@ class BertNormalizer {
   }
 
   Status operator()(TextEdit& edit) const {
+    const std::string_view text = edit.text();
     Run run;
-    for_each_character(
-        edit.text(), [&](char32_t code, std::size_t begin, std::size_t end) {
-          const char32_t becomes = code < quick_.size()       ? quick_[code]
-                                   : changes(code, changing_) ? kNotQuick
-                                                              : code;
-          if (becomes == code) {
-            return;
-          }
-          if (becomes != kNotQuick || begin != run.end) {
-            put_run(run, edit);
-          }
-          edit.drop(begin, end);
-          const Span from = edit.source().from(begin, end);
-          if (becomes != kNotQuick) {
-            edit.put(becomes, from);
-          } else {
-            run.end = end;
-            add_to_run(code, from, run);
-          }
-        });
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+      if (const auto byte = static_cast<unsigned char>(text[begin]);
+          byte < 0x80 && quick_[byte] == byte) {  // most of most texts
+        end = begin + 1;
+        continue;
+      }
+      const Character character = first_character(text.substr(begin));
+      const char32_t code = character.code;
+      end = begin + character.bytes;
+      const char32_t becomes = code < quick_.size()       ? quick_[code]
+                               : changes(code, changing_) ? kNotQuick
+                                                          : code;
+      if (becomes == code) {
+        continue;
+      }
+      if (becomes != kNotQuick || begin != run.end) {
+        put_run(run, edit);
+      }
+      edit.drop(begin, end);
+      const Span from = edit.source().from(begin, end);
+      if (becomes != kNotQuick) {
+        edit.put(becomes, from);
+        continue;
+      }
+      run.end = end;
+      add_to_run(code, from, run);
+    }
     put_run(run, edit);
     return ok();
   }
@@ -134,6 +142,9 @@ class BertNormalizer {
   }
 
   void put_run(Run& run, TextEdit& edit) const {
+    if (run.pieces.empty()) {
+      return;
+    }
     sort_marks(run.pieces);
     std::size_t sources = 0;
     for (const NormalPiece& piece : run.pieces) {
