@@ -23,14 +23,12 @@ from unicode_tables import ALL, array, write
 FORMS = [getattr(normalizers, name)() for name in ("NFC", "NFD", "NFKC", "NFKD")]
 NFC, NFD, _, NFKD = FORMS
 ACUTE, VIRAMA, KA, JOINER = "\u0301", "\u094d", "\u0915", "\u200d"
-JAMO = [
-    (0x1100, 0x115F, "leading"),
-    (0x1160, 0x11A7, "vowel"),
-    (0x11A8, 0x11FF, "trailing"),
-    (0xA960, 0xA97C, "leading"),
-    (0xD7B0, 0xD7C6, "vowel"),
-    (0xD7CB, 0xD7FB, "trailing"),
-]
+HANGUL = {
+    "CHOSEONG": "leading",
+    "JUNGSEONG": "vowel",
+    "JONGSEONG": "trailing",
+    "SYLLABLE": "syllable",
+}
 SYLLABLES = range(0xAC00, 0xD7A4)
 JOINING_JAMO = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
 
@@ -54,7 +52,10 @@ def bars(text):
     return len(BARS.normalize_str(text))
 
 
-def asked_class(c):
+def grapheme_class(c):
+    script, kind = (unicodedata.name(c, "").split() + ["", ""])[:2]
+    if script == "HANGUL" and kind in HANGUL:
+        return HANGUL[kind]
     if c == JOINER:
         return "joiner"
     if bars(c + ACUTE + ACUTE) == 2:
@@ -73,24 +74,15 @@ def asked_class(c):
     return "consonant" if bars(c + VIRAMA + KA + ACUTE) == 4 else "other"
 
 
-def grapheme_class(code):
-    if code in SYLLABLES:
-        return "syllable"
-    kinds = [kind for first, last, kind in JAMO if first <= code <= last]
-    return kinds[0] if kinds else asked_class(chr(code))
-
-
 def changes(normalizer):
     """{code: text} of the characters that it changes."""
     texts = ((code, normalizer.normalize_str(chr(code))) for code in ALL.tolist())
     return {code: text for code, text in texts if text != chr(code)}
 
 
-def bert(**steps):
-    off = dict.fromkeys(
-        ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False
-    )
-    return changes(normalizers.BertNormalizer(**(off | steps)))
+def bert(*steps):
+    names = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+    return changes(normalizers.BertNormalizer(**{n: n in steps for n in names}))
 
 
 def combining_class(code):
@@ -122,7 +114,7 @@ def write_normal_forms(canonical, compatible, pairs):
     composed = ["{%d,%d,%d}" % (*pair, pairs[pair]) for pair in sorted(pairs)]
     write(
         "normal_form_table",
-        "normal_forms",
+        "character_traits",
         array("const DecomposedCharacter kDecomposed[]", rows)
         + f"const std::size_t kDecomposedCount = {len(rows)};\n\n"
         + array("const char32_t kDecomposedTexts[]", map(ord, pool))
@@ -135,7 +127,7 @@ def write_traits(flags):
     rows, kinds = {}, numpy.zeros(0x110000, "u1")
     for code in ALL.tolist():
         bits = sum(1 << n for n, codes in enumerate(flags) if code in codes)
-        row = (bits, combining_class(code), grapheme_class(code))
+        row = (bits, combining_class(code), grapheme_class(chr(code)))
         kinds[code] = rows.setdefault(row, len(rows))
     assert len(rows) <= 256
     blocks = {}
@@ -160,14 +152,14 @@ def main():
     write_normal_forms(forms[1], forms[3], pairs)
     moving = {code for code in ALL.tolist() if combining_class(code)}
     joining = moving | JOINING_JAMO | {second for _, second in pairs}
-    cleaned = bert(clean_text=True)
-    marks = bert(strip_accents=True)
+    cleaned = bert("clean_text")
+    marks = bert("strip_accents")
     # The order of the bits in character_traits.h.
     write_traits(
         [forms[n].keys() | (moving if n % 2 else joining) for n in range(4)]
         + [{code for code in cleaned if not cleaned[code]}]
         + [{code for code in cleaned if cleaned[code]}]
-        + [bert(handle_chinese_chars=True).keys()]
+        + [bert("handle_chinese_chars").keys()]
         + [{code for code in marks if not marks[code]}]
         + [changes(normalizers.Lowercase()).keys()]
     )

@@ -10,7 +10,7 @@
 #include "tokenizer/chars_map.h"
 #include "tokenizer/literal_search.h"
 #include "tokenizer/normalizer.h"
-#include "unicode/normal_forms.h"
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {

@@ -10,7 +10,7 @@
 #include "headwise/version.h"
 #include "tokenizer/aligned_text.h"
 #include "tokenizer/json_part.h"
-#include "unicode/normal_forms.h"
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 

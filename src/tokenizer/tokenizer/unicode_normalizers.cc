@@ -9,7 +9,7 @@
 
 #include "tokenizer/normalizer.h"
 #include "unicode/character_class.h"
-#include "unicode/normal_forms.h"
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {

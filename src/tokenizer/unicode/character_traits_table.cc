@@ -1,4 +1,4 @@
-// Written by tools/unicode_tables.py from the package tokenizers 0.23.3.
+// Written by tools/character_traits.py from the package tokenizers 0.23.3.
 // clang-format off
 #include "unicode/character_traits.h"
 

@@ -1,7 +1,7 @@
-#include "unicode/normal_forms.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {

@@ -1,6 +1,6 @@
 // Every code point at once. The numbers are the reference's, taken by asking it
 // of each.
-#include "unicode/normal_forms.h"
+#include "unicode/character_traits.h"
 
 #include <gtest/gtest.h>
 
