@@ -25,11 +25,8 @@ class CharsMap {
     std::string_view replacement;
   };
 
-  // `bytes` of a precompiled_charsmap, after base64. Errors: bad_data about
-  // the key of `part`.
-  static Result<CharsMap> make(std::string_view bytes, const JsonPart& part);
-
-  // That of the part's precompiled_charsmap; without one it finds nothing.
+  // That of the part's precompiled_charsmap, in base64; without one it finds
+  // nothing. Errors: bad_data.
   static Result<CharsMap> read(const JsonPart& part);
 
   // The longest and the shortest text of the table that `text` begins with, in

@@ -136,6 +136,17 @@ class PrecompiledNormalizer {
   std::array<bool, 256> kept_{};  // of ASCII
 };
 
+void put_spaced(std::string_view with, std::string_view space, Span from,
+                TextEdit& edit) {
+  for (std::size_t at = with.find(' '); at != std::string_view::npos;
+       at = with.find(' ')) {
+    edit.put(with.substr(0, at), from);
+    edit.put(space, from);
+    with.remove_prefix(at + 1);
+  }
+  edit.put(with, from);
+}
+
 // What SentencePiece does to a text before it looks for pieces: the longest
 // texts of its table are replaced, from left to right, white space becomes
 // U+2581, one is added in front, and repeated ones are removed.
@@ -147,7 +158,42 @@ struct SentencePieceNormalizer {
   bool escape = true;
   bool as_suffix = false;
 
-  Status operator()(TextEdit& edit) const;
+  Status operator()(TextEdit& edit) const {
+    const std::string_view text = edit.text();
+    const std::string_view space = escape ? "\u2581" : " ";
+    bool is_begun = false;
+    bool after_space = remove_extra;
+    std::optional<LiteralSearch::Found> symbol = symbols.find(text, 0);
+    CharsMap::Match step;
+    for (std::size_t at = 0; at < text.size(); at += step.bytes) {
+      step = first(text, at, symbol);
+      const Span from = edit.source().from(at, at + step.bytes);
+      edit.drop(at, at + step.bytes);
+      if (!is_begun && remove_extra && step.replacement == " ") {
+        continue;
+      }
+      if (!is_begun && add_dummy_prefix && !as_suffix) {
+        edit.put(space, {from.begin, from.begin});
+      }
+      is_begun = true;
+      std::string_view with = step.replacement;
+      while (after_space && with.starts_with(' ')) {
+        with.remove_prefix(1);
+      }
+      after_space =
+          with.empty() ? after_space : remove_extra && with.ends_with(' ');
+      put_spaced(with, space, from, edit);
+    }
+    if (is_begun && remove_extra) {
+      edit.drop_end(space);
+    }
+    if (is_begun && add_dummy_prefix && as_suffix) {
+      const std::uint32_t end =
+          edit.source().from(text.size() - 1, text.size()).end;
+      edit.put(space, {end, end});
+    }
+    return ok();
+  }
 
   // The beginning of `text`, and what becomes of it. `symbol` is the first one
   // behind the text before.
@@ -168,52 +214,6 @@ struct SentencePieceNormalizer {
     return {bytes, rest.substr(0, bytes)};
   }
 };
-
-Status SentencePieceNormalizer::operator()(TextEdit& edit) const {
-  const std::string_view text = edit.text();
-  const std::string_view space = escape ? "\u2581" : " ";
-  const auto put = [&](std::string_view with, Span from) {
-    for (std::size_t at = with.find(' '); at != std::string_view::npos;
-         at = with.find(' ')) {
-      edit.put(with.substr(0, at), from);
-      edit.put(space, from);
-      with.remove_prefix(at + 1);
-    }
-    edit.put(with, from);
-  };
-  bool is_begun = false;
-  bool after_space = remove_extra;
-  std::optional<LiteralSearch::Found> symbol = symbols.find(text, 0);
-  CharsMap::Match step;
-  for (std::size_t at = 0; at < text.size(); at += step.bytes) {
-    step = first(text, at, symbol);
-    const Span from = edit.source().from(at, at + step.bytes);
-    edit.drop(at, at + step.bytes);
-    if (!is_begun && remove_extra && step.replacement == " ") {
-      continue;
-    }
-    if (!is_begun && add_dummy_prefix && !as_suffix) {
-      put(" ", {from.begin, from.begin});
-    }
-    is_begun = true;
-    std::string_view with = step.replacement;
-    while (after_space && with.starts_with(' ')) {
-      with.remove_prefix(1);
-    }
-    put(with, from);
-    after_space =
-        with.empty() ? after_space : remove_extra && with.ends_with(' ');
-  }
-  if (is_begun && remove_extra) {
-    edit.drop_end(space);
-  }
-  if (is_begun && add_dummy_prefix && as_suffix) {
-    const std::uint32_t end =
-        edit.source().from(text.size() - 1, text.size()).end;
-    put(" ", {end, end});
-  }
-  return ok();
-}
 
 }  // namespace
 
