@@ -1,7 +1,7 @@
 #include "tokenizer/normalizer.h"
 
-#include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -168,22 +168,20 @@ constexpr std::array kNormalizerTypes = {
     NormalizerType{"Sequence", "normalizers", nullptr}};
 
 Result<const NormalizerType*> type_of(const JsonPart& part) {
-  const auto* type =
-      std::ranges::find_if(kNormalizerTypes, [&](const NormalizerType& known) {
-        return !known.key.empty() && part.at(known.key).exists();
-      });
-  if (!part.at("type").exists() && type != kNormalizerTypes.end()) {
-    return type;
+  std::optional<std::string> name;
+  HEADWISE_TRY(part.get("type", name));
+  for (const NormalizerType& type : kNormalizerTypes) {
+    if (name ? type.name == *name
+             : !type.key.empty() && part.at(type.key).exists()) {
+      return &type;
+    }
   }
-  HEADWISE_ASSIGN(const std::string name, part.type());
-  type = std::ranges::find(kNormalizerTypes, name, &NormalizerType::name);
-  if (type == kNormalizerTypes.end()) {
-    return part.unexpected("type",
-                           Message::verbatim(internal::list_text(
-                               kNormalizerTypes, ", ", &NormalizerType::name)),
-                           ErrorCode::unsupported);
-  }
-  return type;
+  return name ? part.unexpected(
+                    "type",
+                    Message::verbatim(internal::list_text(
+                        kNormalizerTypes, ", ", &NormalizerType::name)),
+                    ErrorCode::unsupported)
+              : part.missing("type");
 }
 
 }  // namespace

@@ -4,21 +4,12 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// `open`: `before` is a syllable without a last consonant.
-bool joins_hangul(GraphemeClass before, GraphemeClass next, bool open) {
+bool joins_hangul(GraphemeClass before, GraphemeClass next) {
   using enum GraphemeClass;
-  switch (before) {
-    case leading:
-      return next == leading || next == vowel || next == syllable;
-    case syllable:
-      return next == trailing || (next == vowel && open);
-    case vowel:
-      return next == vowel || next == trailing;
-    case trailing:
-      return next == trailing;
-    default:
-      return false;
-  }
+  return (before == leading &&
+          (next == leading || next == vowel || next == syllable)) ||
+         (before == vowel && (next == vowel || next == trailing)) ||
+         (before == trailing && next == trailing);
 }
 
 bool extends(GraphemeClass kind) {
@@ -49,7 +40,9 @@ class Cluster {
       conjunct_ = SequenceState::none;
     }
     last_code_ = code;
-    last_ = kind;
+    // A syllable ends with a vowel, or with a consonant behind it.
+    const GraphemeClass end = (code - 0xAC00) % 28 == 0 ? vowel : trailing;
+    last_ = kind == syllable ? end : kind;
   }
 
   bool joins(char32_t code, GraphemeClass next) const {
@@ -61,7 +54,7 @@ class Cluster {
            last_ == prepend ||
            (next == consonant && conjunct_ == SequenceState::joining) ||
            (next == pictograph && emoji_ == SequenceState::joining) ||
-           joins_hangul(last_, next, (last_code_ - 0xAC00) % 28 == 0);
+           joins_hangul(last_, next);
   }
 
  private:
@@ -74,12 +67,6 @@ class Cluster {
 }  // namespace
 
 std::size_t first_grapheme(std::string_view text) {
-  const auto is_plain = [&](std::size_t n) {  // ASCII, but no control character
-    return text[n] >= 0x20 && text[n] < 0x7F;
-  };
-  if (is_plain(0) && (text.size() == 1 || is_plain(1))) {
-    return 1;
-  }
   Cluster cluster;
   for (std::size_t at = 0; at < text.size();) {
     const auto [code, bytes] = first_character(text.substr(at));
