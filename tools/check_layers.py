@@ -86,10 +86,7 @@ THIRD_PARTIES = {
         "src/files/interop/json_events.cc",
     ],
     "Eigen/": ["src/models/prune/"],
-    "utf8proc.h": [
-        "src/files/interop/",
-        "src/tokenizer/unicode/",
-    ],
+    "utf8proc.h": ["src/files/interop/"],
     "oniguruma.h": ["src/tokenizer/patterns/"],
     "CLI/": [
         "apps/cli/shell/args.cc",
@@ -103,7 +100,11 @@ THIRD_PARTIES = {
     "cairo": ["apps/"],
     "gio/": ["apps/"],
     "librsvg/": ["apps/"],
-    "nettle/": ["src/view/inspect/", "src/files/interop/"],
+    "nettle/": [
+        "src/view/inspect/",
+        "src/files/interop/",
+        "src/tokenizer/tokenizer/base64.cc",
+    ],
     # The system, where the standard library has no word for it.
     "unistd.h": [
         "src/files/interop/",

@@ -11,6 +11,7 @@ no file of Unicode says the same. Takes two minutes.
 
 import pathlib
 import re
+import sys
 
 import numpy
 import tokenizers
@@ -132,8 +133,8 @@ def numbers(values):
 
 def write(name, included, body):
     (FOLDER / f"{name}.cc").write_text(
-        "// Written by tools/unicode_tables.py from the package tokenizers"
-        f" {tokenizers.__version__}.\n// clang-format off\n"
+        f"// Written by tools/{pathlib.Path(sys.argv[0]).name} from the package"
+        f" tokenizers {tokenizers.__version__}.\n// clang-format off\n"
         f'#include "unicode/{included}.h"\n\n'
         "namespace headwise::inline HEADWISE_ABI::tokenizer {\n\n"
         f"{body}\n"

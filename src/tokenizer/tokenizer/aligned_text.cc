@@ -1,7 +1,5 @@
 #include "tokenizer/aligned_text.h"
 
-#include <algorithm>
-
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 void AlignedText::view(std::string_view part, std::uint32_t begin) {
@@ -68,31 +66,44 @@ void AlignedText::append(const AlignedText& source, std::size_t begin,
   }
 }
 
-void Transform::drop(std::size_t count) {
-  for (; count > 0 && at_ < end_; --count) {
-    at_ += first_character(source_.text().substr(at_)).bytes;
+void AlignedText::drop_end(std::string_view end) {
+  while (own_.ends_with(end)) {
+    own_.resize(own_.size() - end.size());
   }
+  from_.resize(own_.size());
 }
 
-void Transform::put(char32_t code, int change) {
+void TextEdit::drop(std::size_t begin, std::size_t end) {
+  if (!changed_) {
+    result_.start(source_);
+    changed_ = true;
+  }
+  if (begin > copied_) {
+    result_.append(source_, copied_, begin);
+  }
+  copied_ = end;
+}
+
+void TextEdit::put_changed(char32_t code, int change) {
   if (change > 0) {
-    if (at_ > first_) {
-      result_.append(code, source_.from(at_ - 1, at_));
-      return;
-    }
-    const std::uint32_t begin =
-        first_ == 0 ? source_.begin() : source_.from(first_, first_ + 1).begin;
-    result_.append(code, {begin, begin});
+    result_.append(code, copied_ == 0 ? Span{source_.begin(), source_.begin()}
+                                      : source_.from(copied_ - 1, copied_));
     return;
   }
   // A text that was cut short by a change before has nothing left to replace.
-  if (at_ >= end_) {
-    return;
+  if (copied_ < text().size()) {
+    result_.append(code, source_.from(copied_, copied_ + 1));
   }
-  const std::size_t begin = at_;
-  at_ += first_character(source_.text().substr(at_)).bytes;
-  result_.append(code, source_.from(begin, begin + 1));
-  drop(static_cast<std::size_t>(-change));
+  for (int n = 0; n >= change && copied_ < text().size(); --n) {
+    copied_ += first_character(text().substr(copied_)).bytes;
+  }
+}
+
+bool TextEdit::finish() {
+  if (changed_) {
+    drop(text().size(), text().size());
+  }
+  return changed_;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

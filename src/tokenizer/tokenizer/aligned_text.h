@@ -40,6 +40,8 @@ class AlignedText {
   void append(char32_t code, Span from);
   // Bytes [begin, end) of `source`, unchanged; whole characters.
   void append(const AlignedText& source, std::size_t begin, std::size_t end);
+  // Drops `end` from the end, as often as it is there.
+  void drop_end(std::string_view end);
 
  private:
   bool is_view_ = true;
@@ -49,33 +51,39 @@ class AlignedText {
   std::vector<Span> from_;  // of each byte of own_
 };
 
-// Writes a changed copy of a text, character by character, with the positions
-// of the reference. `change` says what becomes of the source's characters:
-//
-//    0   the character takes the place of the next one
-//    1   it is inserted: it came from where the one before it came from
-//   -n   it takes the place of the next one, and the n after that are dropped
-class Transform {
+// A changed copy of a text: what is not replaced stays as it is.
+class TextEdit {
  public:
-  // Of the bytes [begin, end) of `source`. `result` was started.
-  Transform(const AlignedText& source, std::size_t begin, std::size_t end,
-            AlignedText& result)
-      : source_(source),
-        first_(begin),
-        at_(begin),
-        end_(end),
-        result_(result) {}
+  // `result` is started by the first change.
+  TextEdit(const AlignedText& source, AlignedText& result)
+      : source_(source), result_(result) {}
 
-  // Drops the next `count` characters.
-  void drop(std::size_t count);
-  void put(char32_t code, int change);
+  const AlignedText& source() const { return source_; }
+  std::string_view text() const { return source_.text(); }
+
+  // Drops the bytes [begin, end) of the source, which come after those that
+  // were dropped before. What is put next takes their place.
+  void drop(std::size_t begin, std::size_t end);
+  void put(char32_t code, Span from) { result_.append(code, from); }
+  void put(std::string_view bytes, Span from) { result_.append(bytes, from); }
+  // Puts a character as the reference does:
+  //    0   it takes the place of the next one
+  //    1   it is inserted: it came from where the one before it came from
+  //   -n   it takes the place of the next one, and the n after that are dropped
+  void put_changed(char32_t code, int change);
+  // From what was put and copied.
+  void drop_end(std::string_view end) { result_.drop_end(end); }
+  // Drops the source behind what was dropped before.
+  void drop_rest() { copied_ = text().size(); }
+
+  // Copies what is left. False if nothing changed.
+  bool finish();
 
  private:
   const AlignedText& source_;
-  std::size_t first_;
-  std::size_t at_;
-  std::size_t end_;
   AlignedText& result_;
+  bool changed_ = false;
+  std::size_t copied_ = 0;  // the source before this is in the result
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

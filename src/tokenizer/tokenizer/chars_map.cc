@@ -1,6 +1,7 @@
 #include "tokenizer/chars_map.h"
 
 #include "interop/utf8.h"
+#include "tokenizer/base64.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -27,51 +28,53 @@ std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFF'FFFFU; }
 
 }  // namespace
 
-Result<CharsMap> CharsMap::make(std::string_view bytes, const JsonPart& part) {
-  if (bytes.size() < kUnitBytes) {
-    return part.fault(message("has {} bytes", bytes.size()),
-                      "the size of a trie, the trie, and replacements");
-  }
-  const std::size_t size = unit_at(bytes, 0);
-  bytes.remove_prefix(kUnitBytes);
-  if (size == 0 || size % kUnitBytes != 0 || size > bytes.size()) {
-    return part.fault(
-        message("has a trie of {} bytes in {} bytes", size, bytes.size()),
-        message("a multiple of {} that fits", kUnitBytes));
-  }
+Result<CharsMap> CharsMap::read(const JsonPart& part) {
   CharsMap made;
-  made.units_.reserve(size / kUnitBytes);
-  for (std::size_t at = 0; at < size; at += kUnitBytes) {
+  std::optional<std::string> text;
+  HEADWISE_TRY(part.get(kCharsMapKey, text));
+  if (!text) {
+    return made;
+  }
+  const std::optional<std::string> decoded = decode_base64(*text);
+  if (!decoded) {
+    return part.unexpected(kCharsMapKey, "base64");
+  }
+  const std::string_view bytes = *decoded;
+  const std::size_t end =
+      kUnitBytes + (bytes.size() < kUnitBytes ? 0 : unit_at(bytes, 0));
+  if (end <= kUnitBytes || end % kUnitBytes != 0 || end > bytes.size()) {
+    return part.at(kCharsMapKey)
+        .fault(message("has {} bytes", bytes.size()),
+               "the size of a trie, the trie, and replacements");
+  }
+  made.units_.clear();
+  for (std::size_t at = kUnitBytes; at < end; at += kUnitBytes) {
     made.units_.push_back(unit_at(bytes, at));
   }
-  made.replacements_ = bytes.substr(size);
-  if (!made.replacements_.empty() && made.replacements_.back() != '\0') {
-    return part.fault("has a replacement without an end", "a NUL at its end");
-  }
-  if (internal::find_invalid_utf8(made.replacements_)) {
-    return part.fault("has replacements that are not UTF-8 text");
+  made.replacements_ = bytes.substr(end);
+  if ((end < bytes.size() && bytes.back() != '\0') ||
+      internal::find_invalid_utf8(made.replacements_)) {
+    return part.at(kCharsMapKey)
+        .fault("has damaged replacements", "UTF-8 texts with a NUL at the end");
   }
   return made;
 }
 
 std::optional<std::string_view> CharsMap::replacement(std::size_t node) const {
-  if (node >= units_.size()) {
-    return {};
-  }
-  const std::size_t begin = value_of(units_[node]);
+  const std::size_t begin =
+      node < units_.size() ? value_of(units_[node]) : replacements_.size();
   if (begin >= replacements_.size() ||
       continues_character(replacements_[begin])) {
     return {};
   }
-  const std::size_t end = replacements_.find('\0', begin);
-  return std::string_view(replacements_).substr(begin, end - begin);
+  return replacements_.c_str() + begin;
 }
 
 std::optional<CharsMap::Match> CharsMap::find(std::string_view text,
                                               bool shortest) const {
   std::optional<Match> found;
   std::size_t node = offset_of(units_[0]);
-  for (std::size_t n = 0; n < text.size(); ++n) {
+  for (std::size_t n = 0; n < text.size() && !(shortest && found); ++n) {
     const std::uint32_t label = static_cast<unsigned char>(text[n]);
     node ^= label;
     if (node >= units_.size() || label_of(units_[node]) != label ||
@@ -80,16 +83,11 @@ std::optional<CharsMap::Match> CharsMap::find(std::string_view text,
     }
     const std::uint32_t unit = units_[node];
     node ^= offset_of(unit);
-    const bool whole =
+    const bool is_whole =
         n + 1 == text.size() || !continues_character(text[n + 1]);
-    if (!has_leaf(unit) || !whole) {
-      continue;
-    }
-    if (const auto with = replacement(node)) {
+    if (const auto with = replacement(node);
+        has_leaf(unit) && is_whole && with) {
       found = {n + 1, *with};
-      if (shortest) {
-        break;
-      }
     }
   }
   return found;

@@ -16,6 +16,8 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
+inline constexpr std::string_view kCharsMapKey = "precompiled_charsmap";
+
 class CharsMap {
  public:
   struct Match {
@@ -23,9 +25,9 @@ class CharsMap {
     std::string_view replacement;
   };
 
-  // `bytes` of a precompiled_charsmap, after base64. Errors: bad_data about
-  // the key of `part`.
-  static Result<CharsMap> make(std::string_view bytes, const JsonPart& part);
+  // That of the part's precompiled_charsmap, in base64; without one it finds
+  // nothing. Errors: bad_data.
+  static Result<CharsMap> read(const JsonPart& part);
 
   // The longest and the shortest text of the table that `text` begins with, in
   // whole characters. A damaged table has fewer matches.
@@ -40,7 +42,7 @@ class CharsMap {
   std::optional<Match> find(std::string_view text, bool shortest) const;
   std::optional<std::string_view> replacement(std::size_t node) const;
 
-  std::vector<std::uint32_t> units_;
+  std::vector<std::uint32_t> units_ = {0};
   std::string replacements_;  // each ends with a NUL
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,31 @@ inline Character first_character(std::string_view text) {
   return {(lead & 0x07U) << 18U | (byte(1) & 0x3FU) << 12U |
               (byte(2) & 0x3FU) << 6U | (byte(3) & 0x3FU),
           4};
+}
+
+// Where the ASCII characters that `text` has from `at` on end.
+inline std::size_t ascii_end(std::string_view text, std::size_t at) {
+  for (std::uint64_t bytes = 0; at + sizeof bytes <= text.size();
+       at += sizeof bytes) {
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    if ((bytes & 0x8080'8080'8080'8080U) != 0) {
+      break;
+    }
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) {
+    ++at;
+  }
+  return at;
+}
+
+// Calls use(code, begin, end) of each character with its bytes [begin, end).
+template <class Use>
+void for_each_character(std::string_view text, Use&& use) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Character character = first_character(text.substr(at));
+    use(character.code, at, at + character.bytes);
+    at += character.bytes;
+  }
 }
 
 inline Character last_character(std::string_view text) {

@@ -13,35 +13,40 @@ TEST(AlignedTextTest, AnUnchangedByteComesFromItsWholeCharacter) {
   EXPECT_EQ(text.from(2, 4), (Span{11, 14}));
 }
 
-TEST(AlignedTextTest, AnInsertedCharacterComesFromTheOneBefore) {
+TEST(TextEditTest, AnInsertedCharacterComesFromTheOneBefore) {
   AlignedText source;
   source.view("ab", 4);
   AlignedText result;
-  result.start(source);
-  Transform transform(source, 0, 2, result);
-  transform.put(U'>', 1);
-  transform.put(U'\u00E9', 0);
-  transform.put(U'+', 1);
-  transform.put(U'c', 0);
-  EXPECT_EQ(result.text(), ">\u00E9+c");
+  TextEdit edit(source, result);
+  edit.drop(0, 0);
+  edit.put_changed(U'>', 1);
+  edit.put_changed(U'\u00E9', 0);
+  edit.put_changed(U'+', 1);
+  EXPECT_TRUE(edit.finish());
+  EXPECT_EQ(result.text(), ">\u00E9+b");
   EXPECT_EQ(result.from(0, 1), (Span{4, 4}));
   EXPECT_EQ(result.from(1, 2), (Span{4, 5}));
   EXPECT_EQ(result.from(3, 4), (Span{4, 5}));
   EXPECT_EQ(result.from(4, 5), (Span{5, 6}));
 }
 
-TEST(AlignedTextTest, CharactersAreDropped) {
+TEST(TextEditTest, CharactersAreDropped) {
   AlignedText source;
-  source.view("abcde", 0);
+  source.view("abcdefg", 0);
   AlignedText result;
-  result.start(source);
-  Transform transform(source, 0, 5, result);
-  transform.drop(1);
-  transform.put(U'x', -2);
-  transform.put(U'y', 0);
-  EXPECT_EQ(result.text(), "xy");
+  TextEdit edit(source, result);
+  EXPECT_FALSE(edit.finish());
+  edit.drop(0, 1);
+  edit.put_changed(U'x', -2);
+  edit.put_changed(U'y', 0);
+  edit.drop(6, 7);
+  EXPECT_TRUE(edit.finish());
+  EXPECT_EQ(result.text(), "xyf");
   EXPECT_EQ(result.from(0, 1), (Span{1, 2}));
   EXPECT_EQ(result.from(1, 2), (Span{4, 5}));
+  edit.drop_end("f");
+  edit.drop_end("yx");
+  EXPECT_EQ(result.text(), "xy");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tokenizer/base64.h"
-#include "tokenizer/sentencepiece_normalizer.h"
+#include "tokenizer/normalizer.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -48,10 +48,13 @@ std::string three_replacements() {
   return bytes + std::string("x\0y z\0w\0", 8);
 }
 
-JsonPart no_part() { return {nullptr, {"read", "a.model"}, "normalizer"}; }
+Result<CharsMap> chars_map(std::string_view bytes) {
+  const Json json = {{"precompiled_charsmap", encode_base64(bytes)}};
+  return CharsMap::read({&json, {"read", "a.model"}, "normalizer"});
+}
 
 TEST(CharsMapTest, FindsTheShortestAndTheLongest) {
-  const auto map = CharsMap::make(three_replacements(), no_part()).value();
+  const auto map = chars_map(three_replacements()).value();
   EXPECT_EQ(map.first("abc")->bytes, 1U);
   EXPECT_EQ(map.first("abc")->replacement, "x");
   EXPECT_EQ(map.longest("abc")->bytes, 2U);
@@ -62,28 +65,33 @@ TEST(CharsMapTest, FindsTheShortestAndTheLongest) {
 }
 
 TEST(CharsMapTest, APartOfACharacterIsNoMatch) {
-  const auto map = CharsMap::make(three_replacements(), no_part()).value();
+  const auto map = chars_map(three_replacements()).value();
   EXPECT_FALSE(map.longest("\u00E9"));
 }
 
 TEST(CharsMapTest, DamagedTablesAreRefused) {
   const std::string whole = three_replacements();
   const auto error = [&](std::string bytes) {
-    const auto made = CharsMap::make(bytes, no_part());
+    const auto made = chars_map(bytes);
     return made ? "" : made.error().message();
   };
+  const std::string begin = "read: a.model: normalizer.precompiled_charsmap ";
   EXPECT_EQ(error(whole.substr(0, 3)),
-            "read: a.model: normalizer has 3 bytes, expected the size of a "
-            "trie, the trie, and replacements");
+            begin +
+                "has 3 bytes, expected the size of a trie, the trie, and "
+                "replacements");
   EXPECT_EQ(error(whole.substr(0, 100)),
-            "read: a.model: normalizer has a trie of 8192 bytes in 96 bytes, "
-            "expected a multiple of 4 that fits");
-  EXPECT_EQ(error(whole.substr(0, whole.size() - 1)),
-            "read: a.model: normalizer has a replacement without an end, "
-            "expected a NUL at its end");
-  EXPECT_EQ(error(whole + std::string("\xFF\0", 2)),
-            "read: a.model: normalizer has replacements that are not UTF-8 "
-            "text");
+            begin +
+                "has 100 bytes, expected the size of a trie, the trie, and "
+                "replacements");
+  EXPECT_NE(error(std::string("\2\0\0\0abcd", 8)), "");
+  EXPECT_NE(error(std::string("\0\0\0\0abcd", 8)), "");
+  const std::string damaged =
+      begin +
+      "has damaged replacements, expected UTF-8 texts with a NUL at "
+      "the end";
+  EXPECT_EQ(error(whole.substr(0, whole.size() - 1)), damaged);
+  EXPECT_EQ(error(whole + std::string("\xFF\0", 2)), damaged);
 }
 
 // What becomes of a text, with the changes that `keys` say.
@@ -91,8 +99,7 @@ std::string normalized(const Json& keys, std::string_view text) {
   Json json = {{"type", "SentencePiece"},
                {"precompiled_charsmap", encode_base64(three_replacements())}};
   json.update(keys);
-  const auto normalizer =
-      read_sentencepiece_normalizer({&json, {"read", "a"}, ""}).value();
+  const auto normalizer = read_normalizer({&json, {"read", "a"}, ""}).value();
   AlignedText from;
   AlignedText to;
   from.view(text, 0);
@@ -126,8 +133,7 @@ TEST(SentencePieceNormalizerTest, UserDefinedSymbolsStay) {
 TEST(SentencePieceNormalizerTest, BytesKnowWhereTheyCameFrom) {
   Json json = {{"type", "SentencePiece"},
                {"precompiled_charsmap", encode_base64(three_replacements())}};
-  const auto normalizer =
-      read_sentencepiece_normalizer({&json, {"read", "a"}, ""}).value();
+  const auto normalizer = read_normalizer({&json, {"read", "a"}, ""}).value();
   AlignedText from;
   AlignedText to;
   from.view("  ab c", 10);

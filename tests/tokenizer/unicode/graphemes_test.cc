@@ -1,10 +1,10 @@
-#include "unicode/graphemes.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
