@@ -22,9 +22,6 @@ void put_token(ModelId id, Span from, std::int32_t word, Encoding& encoding) {
   encoding.words.push_back(word);
 }
 
-constexpr char32_t kVisibleSpace = 0x2581;
-constexpr std::string_view kVisibleSpaceText = "\u2581";
-
 }  // namespace
 
 Result<TextEncoder> TextEncoder::make(TokenizerSpec spec) {
@@ -105,11 +102,9 @@ Status TextEncoder::encode_word(std::string_view text,
                                 EncodeMemory& memory) const {
   memory.tokens.clear();
   std::size_t begin = 0;
-  for (std::size_t at = text.find(kVisibleSpaceText, 1);
-       at != std::string_view::npos;
-       at = text.find(kVisibleSpaceText, at + 1)) {
-    if (model_->may_cut(last_character(text.substr(0, at)).code,
-                        kVisibleSpace)) {
+  for (std::size_t at = text.find(kWordBoundary, 1);
+       at != std::string_view::npos; at = text.find(kWordBoundary, at + 1)) {
+    if (model_->may_cut(last_character(text.substr(0, at)).code)) {
       HEADWISE_TRY(encode_uncut(text.substr(begin, at - begin), begin, memory));
       begin = at;
     }
