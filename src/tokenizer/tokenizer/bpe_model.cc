@@ -12,6 +12,19 @@ namespace {
 
 using MergedTexts = std::vector<std::pair<std::string, std::string>>;
 
+// Each byte in the byte-level alphabet.
+const std::array<std::string, 256>& byte_spellings() {
+  static const auto spellings = [] {
+    std::array<std::string, 256> made;
+    for (std::size_t byte = 0; byte < made.size(); ++byte) {
+      append_character(made[byte],
+                       byte_character(static_cast<unsigned char>(byte)));
+    }
+    return made;
+  }();
+  return spellings;
+}
+
 std::uint32_t text_size(std::string_view text) {
   return static_cast<std::uint32_t>(text.size());
 }
@@ -66,10 +79,14 @@ Status BpeModel::encode(std::string_view word, ModelMemory& memory,
                         std::vector<ModelToken>& tokens) const {
   std::string_view text = word;
   if (byte_level_) {  // in the alphabet of the vocabulary
+    const auto& spellings = byte_spellings();
     memory.text.clear();
     for (const char byte : word) {
-      append_character(memory.text,
-                       byte_character(static_cast<unsigned char>(byte)));
+      const std::string& spelling = spellings[static_cast<unsigned char>(byte)];
+      memory.text += spelling[0];
+      if (spelling.size() > 1) {
+        memory.text += spelling[1];
+      }
     }
     text = memory.text;
   }
@@ -182,7 +199,9 @@ Status BpeModel::read(const JsonPart& model, const MergedTexts& texts) {
     byte_tokens_ = ByteTokens(vocabulary_);
   }
   HEADWISE_ASSIGN(const auto merges, read_merges(model, texts));
-  merges_ = BpeMerges(merges);
+  // With other ids, or prefixes, a token may be as long as a part of it.
+  const bool grow = !vocabulary_.repeats_ids() && prefix_.empty();
+  merges_ = BpeMerges(merges, grow);
   has_cuts_ = find(kWordBoundary).has_value() && merges_decide(merges);
   for (const auto& [left, right] : texts) {
     if (!left.empty() && right.starts_with(kWordBoundary)) {

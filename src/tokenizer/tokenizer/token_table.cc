@@ -39,16 +39,16 @@ std::uint64_t first_bytes(std::string_view text) {
 }
 
 // Fast; not cryptographic, and different on machines of other byte order.
-std::uint64_t byte_hash(std::string_view text) {
+// `first`: first_bytes(text).
+std::uint64_t byte_hash(std::uint64_t first, std::string_view text) {
   constexpr std::uint64_t kFirst = 0xA0761D6478BD642F;
   constexpr std::uint64_t kSecond = 0xE7037ED1A0B428DB;
-  std::uint64_t hash = text.size();
-  for (;; text.remove_prefix(8)) {
+  std::uint64_t hash = mixed(first ^ kFirst, text.size() ^ kSecond);
+  while (text.size() > 8) {
+    text.remove_prefix(8);
     hash = mixed(first_bytes(text) ^ kFirst, hash ^ kSecond);
-    if (text.size() <= 8) {
-      return hash;
-    }
   }
+  return hash;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::uint64_t byte_hash(std::string_view text) {
 std::size_t TextTable::place(std::string_view wanted) const {
   const std::size_t mask = slots_.size() - 1;
   const std::uint64_t first = first_bytes(wanted);
-  for (std::size_t n = byte_hash(wanted) & mask;; n = (n + 1) & mask) {
+  for (std::size_t n = byte_hash(first, wanted) & mask;; n = (n + 1) & mask) {
     const Slot& slot = slots_[n];
     if (slot.size == kFree ||
         (slot.size == wanted.size() && slot.first_bytes == first &&
@@ -72,7 +72,7 @@ std::optional<std::uint32_t> TextTable::find(std::string_view text) const {
 }
 
 std::size_t TextTable::add(std::string_view text, std::uint32_t number) {
-  if (3 * (size_ + 1) > 2 * slots_.size()) {
+  if (2 * (size_ + 1) > slots_.size()) {
     const auto old =
         std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
     for (const Slot& slot : old) {

@@ -22,7 +22,7 @@ class TextTable {
  public:
   // `texts`: the number of texts up to which the table does not grow.
   explicit TextTable(std::size_t texts = 0)
-      : slots_(std::bit_ceil(texts + texts / 2 + 1)) {}
+      : slots_(std::bit_ceil(2 * texts)) {}
 
   std::size_t size() const { return size_; }
   std::optional<std::uint32_t> find(std::string_view text) const;
