@@ -64,20 +64,13 @@ class AddedTokens {
   std::size_t new_tokens() const { return new_tokens_; }
 
  private:
-  // The tokens of one pass: what is looked for, and the token of each.
-  struct Pass {
-    LiteralSearch search;
-    std::vector<std::size_t> tokens;
-  };
-
-  static Pass make_pass(const std::vector<AddedToken>& tokens, bool normalized);
-
-  std::vector<AddedToken> tokens_;
-  std::unordered_map<ModelId, std::size_t> by_id_;
-  std::unordered_map<std::string_view, std::size_t> by_content_;
+  std::vector<AddedToken> tokens_;  // never moved: the maps know them
+  std::unordered_map<ModelId, const AddedToken*> by_id_;
+  std::unordered_map<std::string_view, const AddedToken*> by_content_;
   std::size_t new_tokens_ = 0;
-  Pass before_;
-  Pass after_;
+  // For the tokens of each pass, by their numbers in tokens_.
+  LiteralSearch before_;
+  LiteralSearch after_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -58,9 +58,11 @@ std::size_t TextTable::place(std::string_view wanted) const {
   const std::uint64_t first = first_bytes(wanted);
   for (std::size_t n = byte_hash(first, wanted) & mask;; n = (n + 1) & mask) {
     const Slot& slot = slots_[n];
-    if (slot.size == kFree ||
-        (slot.size == wanted.size() && slot.first_bytes == first &&
-         (slot.size <= sizeof(first) || text(slot) == wanted))) {
+    if (slot.size == wanted.size() && slot.first_bytes == first &&
+        (slot.size <= sizeof(first) || text(slot) == wanted)) {
+      return n;
+    }
+    if (slot.size == kFree) {
       return n;
     }
   }
