@@ -12,19 +12,6 @@ namespace {
 
 using MergedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// Each byte in the byte-level alphabet.
-const std::array<std::string, 256>& byte_spellings() {
-  static const auto spellings = [] {
-    std::array<std::string, 256> made;
-    for (std::size_t byte = 0; byte < made.size(); ++byte) {
-      append_character(made[byte],
-                       byte_character(static_cast<unsigned char>(byte)));
-    }
-    return made;
-  }();
-  return spellings;
-}
-
 std::uint32_t text_size(std::string_view text) {
   return static_cast<std::uint32_t>(text.size());
 }
@@ -64,6 +51,7 @@ class BpeModel final : public TokenModel {
   std::vector<char32_t> joined_;
   // The symbols of the first characters, with all of the byte-level alphabet.
   std::array<std::optional<ModelId>, 512> symbols_{};
+  std::array<std::string, 256> spellings_{};  // of bytes, in that alphabet
 };
 
 BpeModel::BpeModel(TokenTable vocabulary, bool byte_level)
@@ -73,20 +61,19 @@ BpeModel::BpeModel(TokenTable vocabulary, bool byte_level)
     append_character(text, code);
     symbols_[code] = find(text);
   }
+  for (std::size_t byte = 0; byte < spellings_.size(); ++byte) {
+    append_character(spellings_[byte],
+                     byte_character(static_cast<unsigned char>(byte)));
+  }
 }
 
 Status BpeModel::encode(std::string_view word, ModelMemory& memory,
                         std::vector<ModelToken>& tokens) const {
   std::string_view text = word;
   if (byte_level_) {  // in the alphabet of the vocabulary
-    const auto& spellings = byte_spellings();
     memory.text.clear();
     for (const char byte : word) {
-      const std::string& spelling = spellings[static_cast<unsigned char>(byte)];
-      memory.text += spelling[0];
-      if (spelling.size() > 1) {
-        memory.text += spelling[1];
-      }
+      memory.text += spellings_[static_cast<unsigned char>(byte)];
     }
     text = memory.text;
   }
@@ -169,23 +156,14 @@ void BpeModel::add_tokens(std::string_view text,
   }
 }
 
-// The reference reads a number of 32 bits: smaller ones are 0.
-Status check_dropout(const JsonPart& model) {
-  double dropout = 0;
-  HEADWISE_TRY(model.get("dropout", dropout));
-  if (!(dropout >= 0 && dropout <= 1)) {
-    return model.unexpected("dropout", "a number from 0 to 1");
-  }
-  return static_cast<float>(dropout) == 0
-             ? ok()
-             : Status(model.unexpected("dropout", "null or 0",
-                                       ErrorCode::unsupported));
-}
-
 Status BpeModel::read(const JsonPart& model, const MergedTexts& texts) {
   std::optional<std::string> unk_token;
   bool byte_fallback = false;
-  HEADWISE_TRY(check_dropout(model));
+  double dropout = 0;
+  HEADWISE_TRY(model.get("dropout", dropout));
+  if (static_cast<float>(dropout) != 0) {  // the type of the reference
+    return model.unexpected("dropout", "null or 0", ErrorCode::unsupported);
+  }
   HEADWISE_TRY(model.get("unk_token", unk_token));
   HEADWISE_TRY(model.get("continuing_subword_prefix", prefix_));
   HEADWISE_TRY(model.get("end_of_word_suffix", suffix_));

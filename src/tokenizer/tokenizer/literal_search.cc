@@ -56,6 +56,14 @@ std::uint32_t PieceTrie::child(std::uint32_t node, char byte) const {
   return count == 1 && bytes_[at] == wanted ? at : kNone;
 }
 
+std::uint32_t PieceTrie::descendant(std::string_view bytes) const {
+  std::uint32_t node = root();
+  for (const char byte : bytes) {
+    node = node == kNone ? kNone : child(node, byte);
+  }
+  return node;
+}
+
 PieceTrie::Match PieceTrie::longest(std::uint32_t node,
                                     std::string_view text) const {
   Match longest;

@@ -26,6 +26,8 @@ class PieceTrie {
   static constexpr std::uint32_t root() { return 0; }
   // kNone if no piece goes on with this byte.
   std::uint32_t child(std::uint32_t node, char byte) const;
+  // Of the root: kNone if no piece begins with these bytes.
+  std::uint32_t descendant(std::string_view bytes) const;
   // kNone if no piece ends here.
   std::uint32_t value(std::uint32_t node) const { return nodes_[node].value; }
 

@@ -9,44 +9,17 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-class WordLevelModel : public TokenModel {
- public:
-  WordLevelModel(TokenTable vocabulary, Result<ModelId> unknown)
-      : TokenModel(std::move(vocabulary)), unknown_(std::move(unknown)) {}
-
-  Status encode(std::string_view word, ModelMemory& /*memory*/,
-                std::vector<ModelToken>& tokens) const override {
-    return add_word(word, find(word), tokens);
-  }
-
- protected:
-  Status add_word(std::string_view word, std::optional<ModelId> id,
-                  std::vector<ModelToken>& tokens) const {
-    if (!id) {
-      HEADWISE_TRY(unknown_);
-      id = *unknown_;
-    }
-    tokens.push_back({*id, 0, static_cast<std::uint32_t>(word.size())});
-    return ok();
-  }
-
- private:
-  Result<ModelId> unknown_;
-};
-
-class WordPieceModel final : public WordLevelModel {
+// WordPiece, and WordLevel: words of one piece.
+class WordModel final : public TokenModel {
  public:
   // `longest_word`: in characters.
-  WordPieceModel(TokenTable vocabulary, Result<ModelId> unknown,
-                 std::string_view prefix, std::size_t longest_word)
-      : WordLevelModel(std::move(vocabulary), std::move(unknown)),
+  WordModel(TokenTable vocabulary, Result<ModelId> unknown,
+            std::optional<std::string_view> prefix, std::size_t longest_word)
+      : TokenModel(std::move(vocabulary)),
+        unknown_(std::move(unknown)),
         longest_word_(longest_word),
         trie_(vocabulary_.all()) {
-    for (const char byte : prefix) {
-      inside_word_ = inside_word_ == PieceTrie::kNone
-                         ? inside_word_
-                         : trie_.child(inside_word_, byte);
-    }
+    inside_word_ = prefix ? trie_.descendant(*prefix) : PieceTrie::kNone;
   }
 
   Status encode(std::string_view word, ModelMemory& /*memory*/,
@@ -54,12 +27,13 @@ class WordPieceModel final : public WordLevelModel {
     const std::size_t before = tokens.size();
     const auto inside_characters = static_cast<std::size_t>(
         std::ranges::count_if(word, continues_character));
-    if (word.size() - inside_characters <= longest_word_ &&
-        add_pieces(word, tokens)) {
-      return ok();
+    if (word.size() - inside_characters > longest_word_ ||
+        !add_pieces(word, tokens)) {
+      tokens.resize(before);
+      HEADWISE_TRY(unknown_);
+      tokens.push_back({*unknown_, 0, static_cast<std::uint32_t>(word.size())});
     }
-    tokens.resize(before);
-    return add_word(word, {}, tokens);
+    return ok();
   }
 
  private:
@@ -78,29 +52,26 @@ class WordPieceModel final : public WordLevelModel {
     return true;
   }
 
+  Result<ModelId> unknown_;
   std::size_t longest_word_;
   PieceTrie trie_;
-  std::uint32_t inside_word_ = PieceTrie::root();
+  std::uint32_t inside_word_;
 };
 
 MadeModel make_word_model(const JsonPart& model, TokenizerSpec& spec,
-                          bool pieces) {
+                          bool has_pieces) {
   std::string unk_token;
+  std::optional<std::string> prefix;
+  std::size_t longest_word = SIZE_MAX;
   HEADWISE_TRY(model.require("unk_token", unk_token));
-  std::string prefix;
-  std::size_t longest_word = 0;
-  if (pieces) {
+  if (has_pieces) {
     HEADWISE_TRY(model.require("continuing_subword_prefix", prefix));
     HEADWISE_TRY(model.require("max_input_chars_per_word", longest_word));
   }
   TokenTable vocabulary(std::exchange(spec.vocabulary, {}));
   auto unknown = unknown_token(model, unk_token, vocabulary);
-  if (!pieces) {
-    return {std::make_unique<WordLevelModel>(std::move(vocabulary),
-                                             std::move(unknown))};
-  }
-  return {std::make_unique<WordPieceModel>(
-      std::move(vocabulary), std::move(unknown), prefix, longest_word)};
+  return {std::make_unique<WordModel>(std::move(vocabulary), std::move(unknown),
+                                      prefix, longest_word)};
 }
 
 constexpr auto kModelTypes = std::to_array<std::string_view>(
