@@ -29,21 +29,19 @@ bool touches_word(std::string_view before, std::string_view after) {
          (!after.empty() && is_word(first_character(after).code));
 }
 
-// Bytes of white space at the end of a text.
-std::size_t trailing_space(std::string_view text) {
-  const std::size_t size = text.size();
-  while (!text.empty() && is_white_space(last_character(text).code)) {
-    text.remove_suffix(last_character(text).bytes);
+// Bytes of white space at the end of a text, or at its beginning.
+std::uint32_t space_size(std::string_view text, bool at_end) {
+  std::uint32_t size = 0;
+  while (size < text.size()) {
+    const Character next =
+        at_end ? last_character(text.substr(0, text.size() - size))
+               : first_character(text.substr(size));
+    if (!is_white_space(next.code)) {
+      break;
+    }
+    size += next.bytes;
   }
-  return size - text.size();
-}
-
-std::size_t leading_space(std::string_view text) {
-  const std::size_t size = text.size();
-  while (!text.empty() && is_white_space(first_character(text).code)) {
-    text.remove_prefix(first_character(text).bytes);
-  }
-  return size - text.size();
+  return size;
 }
 
 Status normalize_text(const Normalizer& normalizer, AddedToken& token) {
@@ -111,40 +109,34 @@ void AddedTokens::cut(std::string_view text, bool normalized, bool special,
                       std::vector<TextPart>& parts) const {
   const LiteralSearch& search = normalized ? after_ : before_;
   parts.clear();
-  std::size_t done = 0;
-  const auto add = [&](std::size_t begin, std::size_t end,
-                       std::optional<ModelId> token) {
-    parts.push_back({static_cast<std::uint32_t>(begin),
-                     static_cast<std::uint32_t>(end), token});
-  };
+  std::uint32_t done = 0;
   std::size_t from = 0;
   while (const auto found = search.find(text, from)) {
     const AddedToken& token = tokens_[found->literal];
-    std::size_t begin = found->begin;
-    std::size_t end = found->end;
-    from = end;
+    from = found->end;
+    auto begin = static_cast<std::uint32_t>(found->begin);
+    auto end = static_cast<std::uint32_t>(found->end);
     if ((token.special && !special) ||
         (token.single_word &&
          touches_word(text.substr(0, begin), text.substr(end)))) {
       continue;
     }
     if (token.lstrip) {
-      begin -= trailing_space(text.substr(0, begin));
-      begin = std::max(begin, done);
+      begin = std::max(begin - space_size(text.substr(0, begin), true), done);
     }
     if (token.rstrip) {
-      end += leading_space(text.substr(end));
+      end += space_size(text.substr(end), false);
     }
     if (done < begin) {
-      add(done, begin, {});
+      parts.push_back({done, begin});
     }
     if (begin < end) {  // else the token before has swallowed it
-      add(begin, end, token.id);
+      parts.push_back({begin, end, token.id});
       done = end;
     }
   }
   if (done < text.size()) {
-    add(done, text.size(), {});
+    parts.push_back({done, static_cast<std::uint32_t>(text.size())});
   }
 }
 

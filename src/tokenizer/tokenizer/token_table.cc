@@ -105,34 +105,28 @@ std::vector<std::pair<std::string_view, std::uint32_t>> TextTable::all() const {
 
 TokenTable::TokenTable(std::span<const Entry> entries, bool keep_ids)
     : texts_(entries.size()) {
-  by_id_.reserve(entries.size());
   // The last ones first: they stay.
   std::for_each(entries.rbegin(), entries.rend(), [&](const Entry& entry) {
     const auto& [text, id] = entry;
     const std::size_t place = texts_.add(text, id);
     if (keep_ids || texts_.at(place).second == id) {
-      by_id_.emplace_back(id, static_cast<std::uint32_t>(place));
+      by_id_.push_back({id, static_cast<std::uint32_t>(place)});
     }
   });
-  std::ranges::stable_sort(by_id_, {}, &decltype(by_id_)::value_type::first);
-  const auto [rest, end] =
-      std::ranges::unique(by_id_, {}, &decltype(by_id_)::value_type::first);
+  std::ranges::stable_sort(by_id_, {}, &Id::id);
+  const auto [rest, end] = std::ranges::unique(by_id_, {}, &Id::id);
   by_id_.erase(rest, end);
 }
 
 std::optional<std::string_view> TokenTable::token(std::uint32_t id) const {
-  auto found = by_id_.begin();
   // Ids without gaps, the usual case, are positions.
-  if (id < by_id_.size() && found[id].first == id) {
-    found += id;
-  } else {
-    found = std::ranges::lower_bound(by_id_, id, {},
-                                     &decltype(by_id_)::value_type::first);
-  }
-  if (found == by_id_.end() || found->first != id) {
-    return {};
-  }
-  return texts_.at(found->second).first;
+  const bool is_position = id < by_id_.size() && by_id_[id].id == id;
+  const auto found = is_position
+                         ? by_id_.begin() + id
+                         : std::ranges::lower_bound(by_id_, id, {}, &Id::id);
+  return found != by_id_.end() && found->id == id
+             ? std::optional(texts_.at(found->place).first)
+             : std::nullopt;
 }
 
 ByteTokens::ByteTokens(const TokenTable& vocabulary) {

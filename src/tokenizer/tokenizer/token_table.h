@@ -77,8 +77,11 @@ class TokenTable {
 
  private:
   TextTable texts_;
-  // Ids, in their order, and the places of their texts.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_id_;
+  struct Id {
+    std::uint32_t id = 0;
+    std::uint32_t place = 0;  // of its text
+  };
+  std::vector<Id> by_id_;  // in the order of the ids
 };
 
 // The tokens <0x00> to <0xFF>, for the bytes of characters without a token.
