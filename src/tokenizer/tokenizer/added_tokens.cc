@@ -66,13 +66,6 @@ LiteralSearch search_for(const std::vector<AddedToken>& tokens,
   return LiteralSearch(texts);
 }
 
-template <class Tokens>
-const AddedToken* value_of(const Tokens& tokens,
-                           const typename Tokens::key_type& key) {
-  const auto found = tokens.find(key);
-  return found == tokens.end() ? nullptr : found->second;
-}
-
 }  // namespace
 
 Result<AddedTokens> AddedTokens::read(const JsonPart& part,
@@ -83,7 +76,6 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
     return made;
   }
   HEADWISE_ASSIGN(const auto parts, part.list("added_tokens"));
-  made.tokens_.reserve(parts.size());  // tokens stay where they are
   for (const JsonPart& item : parts) {
     HEADWISE_ASSIGN(auto token, read_added_token(item));
     if (token.content.empty() || made.find(token.content)) {
@@ -96,9 +88,10 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
     token.id =
         known.value_or(static_cast<ModelId>(model.size() + made.new_tokens_));
     made.new_tokens_ += known ? 0 : 1;
-    const AddedToken& kept = made.tokens_.emplace_back(std::move(token));
-    made.by_content_.emplace(kept.content, &kept);
-    made.by_id_.emplace(kept.id, &kept);
+    const auto n = static_cast<std::uint32_t>(made.tokens_.size());
+    made.by_content_.add(token.content, n);
+    made.by_id_.emplace(token.id, n);
+    made.tokens_.push_back(std::move(token));
   }
   made.before_ = search_for(made.tokens_, false);
   made.after_ = search_for(made.tokens_, true);
@@ -141,17 +134,18 @@ void AddedTokens::cut(std::string_view text, bool normalized, bool special,
 }
 
 std::optional<ModelId> AddedTokens::find(std::string_view content) const {
-  const auto* const found = value_of(by_content_, content);
-  return found == nullptr ? std::nullopt : std::optional(found->id);
+  const auto n = by_content_.find(content);
+  return n ? std::optional(tokens_[*n].id) : std::nullopt;
 }
 
 const AddedToken* AddedTokens::token(ModelId id) const {
-  return value_of(by_id_, id);
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &tokens_[found->second];
 }
 
 bool AddedTokens::is_special(std::string_view content) const {
-  const auto* const found = value_of(by_content_, content);
-  return found != nullptr && found->special;
+  const auto n = by_content_.find(content);
+  return n && tokens_[*n].special;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -40,10 +40,6 @@ struct TextPart {
 
 class AddedTokens {
  public:
-  AddedTokens() = default;  // none
-  AddedTokens(AddedTokens&&) = default;
-  AddedTokens& operator=(AddedTokens&&) = default;
-
   // The list `added_tokens`. A token that is in the model's vocabulary has its
   // id; others get the next ids, in the order of the list, whatever ids the
   // list gives them.
@@ -64,11 +60,11 @@ class AddedTokens {
   std::size_t new_tokens() const { return new_tokens_; }
 
  private:
-  std::vector<AddedToken> tokens_;  // never moved: the maps know them
-  std::unordered_map<ModelId, const AddedToken*> by_id_;
-  std::unordered_map<std::string_view, const AddedToken*> by_content_;
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<ModelId, std::uint32_t> by_id_;  // to places in tokens_
+  TextTable by_content_;
   std::size_t new_tokens_ = 0;
-  // For the tokens of each pass, by their numbers in tokens_.
+  // For the tokens of each pass, by their places.
   LiteralSearch before_;
   LiteralSearch after_;
 };

@@ -12,10 +12,6 @@ namespace {
 
 using MergedTexts = std::vector<std::pair<std::string, std::string>>;
 
-std::uint32_t text_size(std::string_view text) {
-  return static_cast<std::uint32_t>(text.size());
-}
-
 class BpeModel final : public TokenModel {
  public:
   BpeModel(TokenTable vocabulary, bool byte_level)
@@ -77,7 +73,7 @@ class BpeModel final : public TokenModel {
     }
     if (ignore_merges_) {
       if (const auto id = find(text)) {
-        tokens.push_back({*id, 0, text_size(word)});
+        tokens.push_back({*id, 0, static_cast<std::uint32_t>(word.size())});
         return ok();
       }
     }
@@ -213,7 +209,7 @@ class BpeModel final : public TokenModel {
       text.remove_prefix(part.size());
       std::uint32_t begin = end;
       if (!byte_level_) {
-        end += text_size(part);
+        end += static_cast<std::uint32_t>(part.size());
       } else {  // each character is a byte
         begin -= !part.empty() && continues_character(part.front()) ? 1 : 0;
         end += static_cast<std::uint32_t>(std::ranges::count_if(
