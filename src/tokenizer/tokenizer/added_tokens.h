@@ -40,10 +40,6 @@ struct TextPart {
 
 class AddedTokens {
  public:
-  AddedTokens() = default;  // none
-  AddedTokens(AddedTokens&&) = default;
-  AddedTokens& operator=(AddedTokens&&) = default;
-
   // The list `added_tokens`. A token that is in the model's vocabulary has its
   // id; others get the next ids, in the order of the list, whatever ids the
   // list gives them.
@@ -64,20 +60,13 @@ class AddedTokens {
   std::size_t new_tokens() const { return new_tokens_; }
 
  private:
-  // The tokens of one pass: what is looked for, and the token of each.
-  struct Pass {
-    LiteralSearch search;
-    std::vector<std::size_t> tokens;
-  };
-
-  static Pass make_pass(const std::vector<AddedToken>& tokens, bool normalized);
-
   std::vector<AddedToken> tokens_;
-  std::unordered_map<ModelId, std::size_t> by_id_;
-  std::unordered_map<std::string_view, std::size_t> by_content_;
+  std::unordered_map<ModelId, std::uint32_t> by_id_;  // to places in tokens_
+  TextTable by_content_;
   std::size_t new_tokens_ = 0;
-  Pass before_;
-  Pass after_;
+  // For the tokens of each pass, by their places.
+  LiteralSearch before_;
+  LiteralSearch after_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -4,8 +4,6 @@
 #include <bit>
 #include <functional>
 
-#include "tokenizer/byte_hash.h"
-
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
@@ -17,12 +15,14 @@ constexpr std::uint32_t kNoSymbol = UINT32_MAX;
 }  // namespace
 
 BpeMerges::BpeMerges(std::span<const BpeMerge> merges, bool grow)
-    : slots_(std::bit_ceil(2 * merges.size() + 1)), grow_(grow) {
+    : slots_(std::bit_ceil(2 * merges.size() + 2)),
+      shift_(static_cast<std::uint32_t>(
+          std::countl_zero(std::uint64_t{slots_.size() - 1}))),
+      grow_(grow) {
   bool shared = false;
   merged_.reserve(merges.size());
   for (const BpeMerge& merge : merges) {
-    slots_[place(merge.left, merge.right)] = {merge.left, merge.right,
-                                              merge.rank, merge.merged};
+    slots_[place(merge.left, merge.right)] = merge;
     shared = shared || merge.rank != merged_.size();
     merged_.push_back(merge.merged);
   }
@@ -31,116 +31,84 @@ BpeMerges::BpeMerges(std::span<const BpeMerge> merges, bool grow)
   }
 }
 
-std::size_t BpeMerges::place(std::uint32_t left, std::uint32_t right) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t n = pair_hash(left, right) & mask;
-  while (slots_[n].rank != kNoRank &&
+std::size_t BpeMerges::place(ModelId left, ModelId right) const {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
+  std::size_t n = (std::uint64_t{left} << 32U | right) * kOdd >> shift_;
+  while (slots_[n].rank != BpeMerge::kNoRank &&
          (slots_[n].left != left || slots_[n].right != right)) {
-    n = (n + 1) & mask;
+    n = (n + 1) & (slots_.size() - 1);
   }
   return n;
 }
 
 void BpeMerges::apply(ModelMemory& memory) const {
-  if (grow_ && memory.symbols.size() <= kFewSymbols) {
-    merge_few(memory.symbols);
-  } else {
-    merge_many(memory.symbols, memory.queue);
-  }
-}
-
-void BpeMerges::merge_few(Symbols& symbols) const {
-  const auto set_rank = [&](std::size_t n) {
-    symbols[n].rank = kNoRank;
-    if (n + 1 < symbols.size()) {
-      const Slot& pair = find(symbols[n].id, symbols[n + 1].id);
-      symbols[n].rank = pair.rank;
-      symbols[n].merged = pair.merged;
-    }
-  };
-  for (std::size_t n = 0; n < symbols.size(); ++n) {
-    set_rank(n);
-  }
-  while (symbols.size() > 1) {
-    const auto best = std::ranges::min_element(symbols, {}, &BpeSymbol::rank);
-    if (best->rank == kNoRank) {
-      return;
-    }
-    best->id = best->merged;
-    best->size += std::next(best)->size;
-    symbols.erase(std::next(best));
-    const auto at = static_cast<std::size_t>(best - symbols.begin());
-    set_rank(at);
-    if (at > 0) {
-      set_rank(at - 1);
-    }
-  }
-}
-
-void BpeMerges::merge_many(Symbols& symbols, Queue& queue) const {
+  auto& symbols = memory.symbols;
+  auto& queue = memory.queue;
+  const bool queued = !grow_ || symbols.size() > kFewSymbols;
   queue.clear();
   const auto count = static_cast<std::uint32_t>(symbols.size());
   for (std::uint32_t n = 0; n < count; ++n) {
-    symbols[n].previous = n == 0 ? kNoSymbol : n - 1;
+    symbols[n].previous = n - 1;  // kNoSymbol before the first one
     symbols[n].next = n + 1 < count ? n + 1 : kNoSymbol;
-    push_pair(symbols, n, queue);
+    rank_pair(memory, n, queued);
   }
-  std::ranges::make_heap(queue, std::greater<>());
-  const auto push = [&](std::uint32_t left) {
-    if (push_pair(symbols, left, queue)) {
-      std::ranges::push_heap(queue, std::greater<>());
+  while (queued ? !queue.empty() : !symbols.empty()) {
+    if (!queued) {
+      const auto best = std::ranges::min_element(symbols, {}, &BpeSymbol::rank);
+      if (best->rank == BpeMerge::kNoRank) {
+        break;
+      }
+      merge_pair(memory, static_cast<std::uint32_t>(best - symbols.begin()),
+                 queued);
+      continue;
     }
-  };
-  while (!queue.empty()) {
     std::ranges::pop_heap(queue, std::greater<>());
-    const std::uint64_t best = queue.back();
+    const auto at = static_cast<std::uint32_t>(queue.back());
+    const auto rank = static_cast<std::uint32_t>(queue.back() >> 32U);
     queue.pop_back();
-    const auto at = static_cast<std::uint32_t>(best);
-    if (merge_at(symbols, at, static_cast<std::uint32_t>(best >> 32U))) {
-      push(at);
-      push(symbols[at].previous);
+    // As in the reference, an old entry is not out of date if its pair was
+    // replaced by one that makes the same token.
+    const BpeSymbol& left = symbols[at];
+    if (left.rank != BpeMerge::kNoRank &&
+        (merged_.empty() ? left.rank == rank : left.merged == merged_[rank])) {
+      merge_pair(memory, at, queued);
     }
   }
   std::erase_if(symbols, [](const BpeSymbol& one) { return one.size == 0; });
 }
 
-// An entry of the queue is a rank and the place of the left symbol.
-bool BpeMerges::push_pair(const Symbols& symbols, std::uint32_t left,
-                          Queue& queue) const {
-  if (left == kNoSymbol || symbols[left].next == kNoSymbol) {
-    return false;
+void BpeMerges::rank_pair(ModelMemory& memory, std::uint32_t at,
+                          bool queued) const {
+  BpeSymbol& left = memory.symbols[at];
+  left.rank = BpeMerge::kNoRank;
+  if (left.next == kNoSymbol) {
+    return;
   }
-  const std::uint32_t rank =
-      find(symbols[left].id, symbols[symbols[left].next].id).rank;
-  if (rank != kNoRank) {
-    queue.push_back(std::uint64_t{rank} << 32U | left);
+  const BpeMerge& merge = slots_[place(left.id, memory.symbols[left.next].id)];
+  left.rank = merge.rank;
+  left.merged = merge.merged;
+  if (queued && merge.rank != BpeMerge::kNoRank) {
+    memory.queue.push_back(std::uint64_t{merge.rank} << 32U | at);
+    std::ranges::push_heap(memory.queue, std::greater<>());
   }
-  return rank != kNoRank;
 }
 
-bool BpeMerges::merge_at(Symbols& symbols, std::uint32_t at,
-                         std::uint32_t rank) const {
-  BpeSymbol& left = symbols[at];
-  if (left.size == 0 || left.next == kNoSymbol) {
-    return false;
-  }
-  BpeSymbol& right = symbols[left.next];
-  const Slot& pair = find(left.id, right.id);
-  // As in the reference, an old entry is not out of date if its pair was
-  // replaced by one that makes the same token.
-  const bool same =
-      merged_.empty() ? pair.rank == rank : pair.merged == merged_[rank];
-  if (pair.rank == kNoRank || !same) {
-    return false;
-  }
-  left.id = pair.merged;
+void BpeMerges::merge_pair(ModelMemory& memory, std::uint32_t at,
+                           bool queued) const {
+  BpeSymbol& left = memory.symbols[at];
+  BpeSymbol& right = memory.symbols[left.next];
+  left.id = left.merged;
   left.size += right.size;
   left.next = right.next;
   right.size = 0;
+  right.rank = BpeMerge::kNoRank;
   if (left.next != kNoSymbol) {
-    symbols[left.next].previous = at;
+    memory.symbols[left.next].previous = at;
   }
-  return true;
+  rank_pair(memory, at, queued);
+  if (left.previous != kNoSymbol) {
+    rank_pair(memory, left.previous, queued);
+  }
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -7,15 +7,17 @@
 #include <vector>
 
 #include "headwise/version.h"
-#include "tokenizer/model_memory.h"
+#include "tokenizer/token_model.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 struct BpeMerge {
-  std::uint32_t left = 0;
-  std::uint32_t right = 0;
-  std::uint32_t merged = 0;
-  std::uint32_t rank = 0;
+  static constexpr std::uint32_t kNoRank = UINT32_MAX;
+
+  ModelId left = 0;
+  ModelId right = 0;
+  ModelId merged = 0;
+  std::uint32_t rank = kNoRank;
 };
 
 class BpeMerges {
@@ -30,29 +32,15 @@ class BpeMerges {
   void apply(ModelMemory& memory) const;
 
  private:
-  static constexpr std::uint32_t kNoRank = UINT32_MAX;
-  struct Slot {
-    std::uint32_t left = 0;
-    std::uint32_t right = 0;
-    std::uint32_t rank = kNoRank;  // kNoRank: free
-    std::uint32_t merged = 0;
-  };
-
   // The slot of the pair; a free one if it has no merge.
-  std::size_t place(std::uint32_t left, std::uint32_t right) const;
-  const Slot& find(std::uint32_t left, std::uint32_t right) const {
-    return slots_[place(left, right)];
-  }
-  using Symbols = std::vector<BpeSymbol>;
-  using Queue = std::vector<std::uint64_t>;
-  void merge_few(Symbols& symbols) const;
-  void merge_many(Symbols& symbols, Queue& queue) const;
-  bool push_pair(const Symbols& symbols, std::uint32_t left,
-                 Queue& queue) const;
-  bool merge_at(Symbols& symbols, std::uint32_t at, std::uint32_t rank) const;
+  std::size_t place(ModelId left, ModelId right) const;
+  // Finds the merge of a symbol and the next one.
+  void rank_pair(ModelMemory& memory, std::uint32_t at, bool queued) const;
+  void merge_pair(ModelMemory& memory, std::uint32_t at, bool queued) const;
 
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> merged_;  // by rank; empty if merges share ranks
+  std::vector<BpeMerge> slots_;    // a hash table; free ones have no rank
+  std::uint32_t shift_ = 0;        // of hashes
+  std::vector<ModelId> merged_{};  // by rank; empty if merges share ranks
   bool grow_ = true;
 };
 

@@ -1,158 +1,249 @@
-#include "tokenizer/bpe_model.h"
-
+// Byte pair encoding: the characters of a word, merged pair by pair.
 #include <algorithm>
+#include <array>
 
+#include "interop/error_text.h"
+#include "tokenizer/bpe_merges.h"
+#include "unicode/byte_alphabet.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// GPT-2's alphabet: printable bytes of Latin-1 are themselves, the others are
-// the characters from U+0100 in their order.
-const std::array<std::string, 256>& byte_spellings() {
-  static const auto spellings = [] {
-    std::array<std::string, 256> made;
-    char32_t next = 0x100;
-    for (char32_t byte = 0; byte < made.size(); ++byte) {
-      const bool printable =
-          (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-      append_character(made[byte], printable ? byte : next++);
-    }
-    return made;
-  }();
-  return spellings;
-}
+using MergedTexts = std::vector<std::pair<std::string, std::string>>;
 
-std::uint32_t text_size(std::string_view text) {
-  return static_cast<std::uint32_t>(text.size());
-}
+class BpeModel final : public TokenModel {
+ public:
+  BpeModel(TokenTable vocabulary, bool byte_level)
+      : TokenModel(std::move(vocabulary)), byte_level_(byte_level) {
+    for (char32_t code = 0; code < symbols_.size(); ++code) {
+      std::string text;
+      append_character(text, code);
+      symbols_[code] = find(text);
+    }
+    for (std::size_t byte = 0; byte < spellings_.size(); ++byte) {
+      append_character(spellings_[byte],
+                       byte_character(static_cast<unsigned char>(byte)));
+    }
+  }
+
+  Status read(const JsonPart& model, const MergedTexts& texts) {
+    std::optional<std::string> unk_token;
+    bool byte_fallback = false;
+    double dropout = 0;
+    HEADWISE_TRY(model.get("dropout", dropout));
+    if (static_cast<float>(std::clamp(dropout, -1.0, 1.0)) != 0) {
+      return model.unexpected("dropout", "null or 0", ErrorCode::unsupported);
+    }
+    HEADWISE_TRY(model.get("unk_token", unk_token));
+    HEADWISE_TRY(model.get("continuing_subword_prefix", prefix_));
+    HEADWISE_TRY(model.get("end_of_word_suffix", suffix_));
+    HEADWISE_TRY(model.get("fuse_unk", fuse_unk_));
+    HEADWISE_TRY(model.get("byte_fallback", byte_fallback));
+    HEADWISE_TRY(model.get("ignore_merges", ignore_merges_));
+    if (unk_token) {
+      unknown_ = unknown_token(model, *unk_token, vocabulary_);
+    }
+    if (byte_fallback) {
+      byte_tokens_ = ByteTokens(vocabulary_);
+    }
+    HEADWISE_ASSIGN(const auto merges, read_merges(model, texts));
+    // With other ids, or prefixes, a token may be as long as a part of it.
+    const bool grow = !vocabulary_.repeats_ids() && prefix_.empty();
+    merges_ = BpeMerges(merges, grow);
+    has_cuts_ = find(kWordBoundary).has_value() && merges_decide(merges);
+    for (const auto& [left, right] : texts) {
+      if (!left.empty() && right.starts_with(kWordBoundary)) {
+        joined_.push_back(last_character(left).code);
+      }
+    }
+    std::ranges::sort(joined_);
+    return ok();
+  }
+
+  Status encode(std::string_view word, ModelMemory& memory,
+                std::vector<ModelToken>& tokens) const override {
+    std::string_view text = word;
+    if (byte_level_) {  // in the alphabet of the vocabulary
+      memory.text.clear();
+      for (const char byte : word) {
+        memory.text += spellings_[static_cast<unsigned char>(byte)];
+      }
+      text = memory.text;
+    }
+    if (ignore_merges_) {
+      if (const auto id = find(text)) {
+        tokens.push_back({*id, 0, static_cast<std::uint32_t>(word.size())});
+        return ok();
+      }
+    }
+    HEADWISE_TRY(add_symbols(text, memory.symbols));
+    merges_.apply(memory);
+    add_tokens(text, memory.symbols, tokens);
+    memory.shrink();
+    return ok();
+  }
+
+  bool may_cut(char32_t before) const override {
+    return has_cuts_ && !std::ranges::binary_search(joined_, before);
+  }
+
+ private:
+  // In tokens, not texts.
+  Result<std::vector<BpeMerge>> read_merges(const JsonPart& model,
+                                            const MergedTexts& texts) const {
+    std::vector<BpeMerge> merges;
+    merges.reserve(texts.size());
+    std::vector<std::uint64_t> ranks;
+    const JsonPart listed = model.at("merge_ranks");
+    if (listed.exists() &&
+        !(listed.json().get(ranks) && ranks.size() == texts.size())) {
+      return model.unexpected("merge_ranks", "a rank for each merge");
+    }
+    for (const auto& pair : texts) {
+      const auto& left = pair.first;
+      const auto& right = pair.second;
+      const std::size_t n = merges.size();
+      const auto fault = [&](Message expected) {
+        return model.subject()
+            .of_entry("model.merges[" + std::to_string(n) + "]")
+            .bad_data(
+                message("joins {} and {}", printable(left), printable(right)),
+                std::move(expected));
+      };
+      // The reference takes off bytes, whatever they are.
+      const std::size_t taken = prefix_.size();
+      if (right.size() < taken ||
+          (right.size() > taken && continues_character(right[taken]))) {
+        return fault(
+            message("the prefix {} of the second one", printable(prefix_)));
+      }
+      BpeMerge merge;
+      merge.rank = static_cast<std::uint32_t>(ranks.empty() ? n : ranks[n]);
+      const std::string merged = left + right.substr(taken);
+      for (const auto& [text, id] : {std::pair(&left, &merge.left),
+                                     {&right, &merge.right},
+                                     {&merged, &merge.merged}}) {
+        const auto found = find(*text);
+        if (!found) {
+          return fault(message("{} in model.vocab", printable(*text)));
+        }
+        *id = *found;
+      }
+      merges.push_back(merge);
+    }
+    return merges;
+  }
+
+  // Whether a word's tokens depend on nothing but the merges of its characters.
+  // No cuts before characters that may become one unknown token with those
+  // before.
+  bool merges_decide(const std::vector<BpeMerge>& merges) const {
+    const auto has_byte = [&](std::optional<ModelId> id) {
+      return std::ranges::find(byte_tokens_.ids, id) != byte_tokens_.ids.end();
+    };
+    const auto is_text = [&](ModelId id) {
+      return !(unknown_ && *unknown_ && **unknown_ == id) && !has_byte(id);
+    };
+    // Characters that are dropped move the tokens after them.
+    const bool drops = !unknown_ && has_byte(std::nullopt);
+    return !byte_level_ && prefix_.empty() && suffix_.empty() &&
+           !ignore_merges_ && !drops && !vocabulary_.repeats_ids() &&
+           std::ranges::all_of(merges, [&](const BpeMerge& merge) {
+             return is_text(merge.left) && is_text(merge.right);
+           });
+  }
+
+  Status add_symbols(std::string_view text,
+                     std::vector<BpeSymbol>& symbols) const {
+    symbols.clear();
+    std::string affixed;
+    const bool has_affixes = !prefix_.empty() || !suffix_.empty();
+    std::uint32_t unknown_size = 0;  // of unknown characters to be added
+    const auto add_unknown = [&] {
+      if (unknown_size > 0) {
+        symbols.push_back({**unknown_, unknown_size});
+        unknown_size = 0;
+      }
+    };
+    for (std::size_t begin = 0; begin < text.size();) {
+      const Character character = first_character(text.substr(begin));
+      std::string_view bytes = text.substr(begin, character.bytes);
+      if (has_affixes) {
+        affixed = begin > 0 ? prefix_ : "";
+        affixed += bytes;
+        affixed += begin + bytes.size() == text.size() ? suffix_ : "";
+        bytes = affixed;
+      }
+      begin += character.bytes;
+      if (const auto known = !has_affixes && character.code < symbols_.size()
+                                 ? symbols_[character.code]
+                                 : find(bytes)) {
+        add_unknown();
+        symbols.push_back({*known, character.bytes});
+      } else if (byte_tokens_.has_all(bytes)) {
+        // Before the unknown characters in front of it: the reference has this
+        // order.
+        for (const char byte : bytes) {
+          symbols.push_back({*byte_tokens_[byte], 1});
+        }
+      } else if (unknown_) {
+        HEADWISE_TRY(*unknown_);
+        if (!fuse_unk_) {
+          add_unknown();
+        }
+        unknown_size += character.bytes;
+      }
+    }
+    add_unknown();
+    return ok();
+  }
+
+  // As in the reference, the sizes of symbols are added up: a token after
+  // dropped characters is given their bytes, and bytes of a suffix have none.
+  void add_tokens(std::string_view text, const std::vector<BpeSymbol>& symbols,
+                  std::vector<ModelToken>& tokens) const {
+    std::uint32_t end = 0;
+    for (const BpeSymbol& symbol : symbols) {
+      const std::string_view part = text.substr(0, symbol.size);
+      text.remove_prefix(part.size());
+      std::uint32_t begin = end;
+      if (!byte_level_) {
+        end += static_cast<std::uint32_t>(part.size());
+      } else {  // each character is a byte
+        begin -= !part.empty() && continues_character(part.front()) ? 1 : 0;
+        end += static_cast<std::uint32_t>(std::ranges::count_if(
+            part, [](char byte) { return !continues_character(byte); }));
+      }
+      tokens.push_back({symbol.id, begin, end});
+    }
+  }
+
+  BpeMerges merges_;
+  std::string prefix_;  // of each character but the first
+  std::string suffix_;  // of the last character
+  bool fuse_unk_ = false;
+  bool ignore_merges_ = false;
+  bool byte_level_ = false;
+  // Where there is none, unknown characters are dropped.
+  std::optional<Result<ModelId>> unknown_;
+  ByteTokens byte_tokens_;
+  // Words may be cut before kWordBoundary, but not after these characters.
+  bool has_cuts_ = false;
+  std::vector<char32_t> joined_;
+  // The symbols of the first characters, with all of the byte-level alphabet.
+  std::array<std::optional<ModelId>, 512> symbols_{};
+  std::array<std::string, 256> spellings_{};  // of bytes, in that alphabet
+};
 
 }  // namespace
 
-BpeModel::BpeModel(TokenTable vocabulary, BpeMerges merges, BpeOptions options,
-                   BpeCuts cuts)
-    : TableModel(std::move(vocabulary)),
-      merges_(std::move(merges)),
-      options_(std::move(options)),
-      cuts_(std::move(cuts)),
-      has_affixes_(!options_.prefix.empty() || !options_.suffix.empty()) {
-  for (char32_t code = 0; code < symbols_.size(); ++code) {
-    std::string text;
-    append_character(text, code);
-    symbols_[code] = find(text);
-  }
-}
-
-bool BpeModel::may_cut(char32_t before, char32_t after) const {
-  return cuts_.before.find(after) != std::u32string::npos &&
-         !std::ranges::binary_search(cuts_.joined, std::pair(before, after));
-}
-
-Status BpeModel::encode(std::string_view word, ModelMemory& memory,
-                        std::vector<ModelToken>& tokens) const {
-  const std::string_view text =
-      options_.byte_level ? spelled(word, memory.text) : word;
-  if (options_.ignore_merges) {
-    if (const auto id = find(text)) {
-      tokens.push_back({*id, 0, text_size(word)});
-      return ok();
-    }
-  }
-  HEADWISE_TRY(add_symbols(text, memory.symbols));
-  merges_.apply(memory);
-  add_tokens(text, memory.symbols, tokens);
-  memory.shrink();
-  return ok();
-}
-
-// A byte-level word in the alphabet of the vocabulary.
-std::string_view BpeModel::spelled(std::string_view word,
-                                   std::string& text) const {
-  const auto& spellings = byte_spellings();
-  text.clear();
-  for (const char byte : word) {
-    const std::string& spelling = spellings[static_cast<unsigned char>(byte)];
-    text += spelling[0];
-    if (spelling.size() > 1) {
-      text += spelling[1];
-    }
-  }
-  return text;
-}
-
-std::optional<ModelId> BpeModel::symbol(std::string_view text,
-                                        std::size_t begin, Character character,
-                                        std::string& affixed) const {
-  if (!has_affixes_ && character.code < symbols_.size()) {
-    return symbols_[character.code];
-  }
-  const std::string_view alone = text.substr(begin, character.bytes);
-  if (!has_affixes_) {
-    return find(alone);
-  }
-  affixed = begin > 0 ? options_.prefix : "";
-  affixed += alone;
-  affixed += begin + character.bytes == text.size() ? options_.suffix : "";
-  return find(affixed);
-}
-
-Status BpeModel::add_symbols(std::string_view text,
-                             std::vector<BpeSymbol>& symbols) const {
-  symbols.clear();
-  std::string affixed;
-  std::uint32_t unknown_size = 0;  // of unknown characters to be added
-  const auto add_unknown = [&] {
-    if (unknown_size > 0) {
-      symbols.push_back({**options_.unknown, unknown_size});
-      unknown_size = 0;
-    }
-  };
-  for (std::size_t begin = 0; begin < text.size();) {
-    const Character character = first_character(text.substr(begin));
-    const auto known = symbol(text, begin, character, affixed);
-    const std::string_view bytes =
-        has_affixes_ ? affixed : text.substr(begin, character.bytes);
-    begin += character.bytes;
-    if (known) {
-      add_unknown();
-      symbols.push_back({*known, character.bytes});
-    } else if (options_.byte_tokens.has_all(bytes)) {
-      // Before the unknown characters in front of it: the reference has this
-      // order.
-      for (const char byte : bytes) {
-        symbols.push_back({options_.byte_tokens[byte], 1});
-      }
-    } else if (options_.unknown) {
-      HEADWISE_TRY(*options_.unknown);
-      if (!options_.fuse_unk) {
-        add_unknown();
-      }
-      unknown_size += character.bytes;
-    }
-  }
-  add_unknown();
-  return ok();
-}
-
-// As in the reference, the sizes of symbols are added up: a token after dropped
-// characters is given their bytes, and bytes of a suffix have none.
-void BpeModel::add_tokens(std::string_view text,
-                          const std::vector<BpeSymbol>& symbols,
-                          std::vector<ModelToken>& tokens) const {
-  std::uint32_t end = 0;
-  for (const BpeSymbol& symbol : symbols) {
-    const std::string_view part = text.substr(0, symbol.size);
-    text.remove_prefix(part.size());
-    std::uint32_t begin = end;
-    if (!options_.byte_level) {
-      end += text_size(part);
-    } else {  // each character is a byte
-      begin -= !part.empty() && continues_character(part.front()) ? 1 : 0;
-      end += static_cast<std::uint32_t>(std::ranges::count_if(
-          part, [](char byte) { return !continues_character(byte); }));
-    }
-    tokens.push_back({symbol.id, begin, end});
-  }
+MadeModel make_bpe(const JsonPart& model, TokenizerSpec& spec,
+                   bool byte_level) {
+  auto made = std::make_unique<BpeModel>(
+      TokenTable(std::exchange(spec.vocabulary, {})), byte_level);
+  HEADWISE_TRY(made->read(model, std::exchange(spec.merges, {})));
+  return MadeModel(std::move(made));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

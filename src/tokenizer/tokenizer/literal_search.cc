@@ -1,97 +1,114 @@
 #include "tokenizer/literal_search.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
-#include <utility>
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-std::size_t byte_index(char byte) { return static_cast<unsigned char>(byte); }
+unsigned char byte_index(char byte) { return static_cast<unsigned char>(byte); }
 
 }  // namespace
 
-LiteralSearch::LiteralSearch(std::vector<std::string> literals)
-    : literals_(std::move(literals)) {
-  for (std::uint32_t n = 0; n < literals_.size(); ++n) {
-    if (!literals_[n].empty()) {
-      sorted_.push_back(n);
+PieceTrie::PieceTrie(std::vector<Piece> pieces) {
+  std::ranges::sort(pieces, {}, &Piece::first);
+  std::vector<std::span<const Piece>> level = {pieces};  // of each node
+  nodes_.emplace_back();
+  bytes_.push_back(0);
+  for (std::size_t depth = 0; !level.empty(); ++depth) {
+    std::vector<std::span<const Piece>> next;
+    std::size_t node = nodes_.size() - level.size();
+    for (std::span<const Piece> rest : level) {
+      if (!rest.empty() && rest.front().first.size() == depth) {
+        nodes_[node].value = rest.front().second;
+        rest = rest.subspan(1);
+      }
+      nodes_[node].children = static_cast<std::uint32_t>(nodes_.size());
+      while (!rest.empty()) {
+        const auto byte = [&](const Piece& piece) {
+          return static_cast<unsigned char>(piece.first[depth]);
+        };
+        bytes_.push_back(byte(rest.front()));
+        const auto end =
+            std::ranges::upper_bound(rest, bytes_.back(), {}, byte);
+        const auto count = static_cast<std::size_t>(end - rest.begin());
+        next.push_back(rest.first(count));
+        rest = rest.subspan(count);
+        nodes_.emplace_back();
+      }
+      ++node;
     }
+    level = std::move(next);
   }
-  std::ranges::stable_sort(sorted_, [&](std::uint32_t a, std::uint32_t b) {
-    return literals_[a] < literals_[b];
-  });
-  for (std::uint32_t n = 0; n < sorted_.size(); ++n) {
-    const char byte = literals_[sorted_[n]].front();
-    Range& range = first_[byte_index(byte)];
-    if (range.end == 0) {
-      range.begin = n;
-      first_bytes_ += byte;
-    }
-    range.end = n + 1;
-  }
+  nodes_.push_back({static_cast<std::uint32_t>(nodes_.size()), kNone});
 }
 
-std::optional<LiteralSearch::Found> LiteralSearch::find(
-    std::string_view text, std::size_t from) const {
-  for (std::size_t at = next_candidate(text, from); at < text.size();
-       at = next_candidate(text, at + 1)) {
-    if (auto found = longest_at(text.substr(at))) {
-      found->begin += at;
-      found->end += at;
-      return found;
-    }
+std::uint32_t PieceTrie::child(std::uint32_t node, char byte) const {
+  const auto wanted = static_cast<unsigned char>(byte);
+  std::uint32_t at = nodes_[node].children;
+  std::uint32_t count = nodes_[node + 1].children - at;
+  while (count > 1) {  // without a branch on the bytes, which no one foresees
+    const std::uint32_t half = count / 2;
+    at += bytes_[at + half - 1] < wanted ? half : 0;
+    count -= half;
   }
-  return {};
+  return count == 1 && bytes_[at] == wanted ? at : kNone;
 }
 
-std::size_t LiteralSearch::next_candidate(std::string_view text,
-                                          std::size_t at) const {
-  if (first_bytes_.size() <= 1) {
-    const std::size_t found = first_bytes_.empty()
-                                  ? std::string_view::npos
-                                  : text.find(first_bytes_.front(), at);
-    return std::min(found, text.size());
+std::uint32_t PieceTrie::descendant(std::string_view bytes) const {
+  std::uint32_t node = root();
+  for (const char byte : bytes) {
+    node = node == kNone ? kNone : child(node, byte);
   }
-  while (at < text.size() && first_[byte_index(text[at])].end == 0) {
-    ++at;
-  }
-  return at;
+  return node;
 }
 
-std::optional<LiteralSearch::Found> LiteralSearch::longest_at(
-    std::string_view text) const {
-  Range range = first_[byte_index(text.front())];
-  std::optional<Found> longest;
-  for (std::size_t depth = 1; range.begin < range.end; ++depth) {
-    const std::uint32_t first = sorted_[range.begin];
-    if (literals_[first].size() == depth) {
-      longest = Found{0, depth, first};
+PieceTrie::Match PieceTrie::longest(std::uint32_t node,
+                                    std::string_view text) const {
+  Match longest;
+  for (std::size_t n = 0; n < text.size() && node != kNone; ++n) {
+    node = child(node, text[n]);
+    if (node != kNone && value(node) != kNone) {
+      longest = {n + 1, value(node)};
     }
-    if (depth == text.size()) {
-      break;
-    }
-    range = narrowed(range, depth, text[depth]);
   }
   return longest;
 }
 
-LiteralSearch::Range LiteralSearch::narrowed(Range range, std::size_t depth,
-                                             char byte) const {
-  // A literal that ends here comes before all that continue.
-  const auto next = [&](std::uint32_t n) {
-    const std::string& literal = literals_[n];
-    return depth < literal.size() ? static_cast<int>(byte_index(literal[depth]))
-                                  : -1;
-  };
-  const auto inside =
-      std::span(sorted_).subspan(range.begin, range.end - range.begin);
-  // equal_range() is not for clang 14 with the standard library of GCC 12.
-  const int wanted = static_cast<int>(byte_index(byte));
-  const auto begin = std::ranges::lower_bound(inside, wanted, {}, next);
-  const auto end = std::ranges::upper_bound(inside, wanted, {}, next);
-  return {range.begin + static_cast<std::uint32_t>(begin - inside.begin()),
-          range.begin + static_cast<std::uint32_t>(end - inside.begin())};
+LiteralSearch::LiteralSearch(const std::vector<std::string>& literals) {
+  std::map<std::string_view, std::uint32_t> pieces;
+  for (std::uint32_t n = 0; n < literals.size(); ++n) {
+    const std::string& literal = literals[n];
+    if (!literal.empty()) {
+      pieces.emplace(literal, n);
+      bool& known = is_first_byte_[byte_index(literal[0])];
+      first_bytes_ += known ? "" : literal.substr(0, 1);
+      known = true;
+    }
+  }
+  trie_ = PieceTrie({pieces.begin(), pieces.end()});
+}
+
+std::optional<LiteralSearch::Found> LiteralSearch::find(
+    std::string_view text, std::size_t from) const {
+  for (;; ++from) {
+    if (first_bytes_.size() > 1) {
+      while (from < text.size() && !is_first_byte_[byte_index(text[from])]) {
+        ++from;
+      }
+    } else {  // with memchr(), which is faster
+      from =
+          first_bytes_.empty() ? text.size() : text.find(first_bytes_[0], from);
+    }
+    if (from >= text.size()) {
+      return {};
+    }
+    const auto match = trie_.longest(PieceTrie::root(), text.substr(from));
+    if (match.size > 0) {
+      return Found{from, from + match.size, match.value};
+    }
+  }
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

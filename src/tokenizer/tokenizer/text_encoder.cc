@@ -16,14 +16,11 @@ bool takes_bytes(const JsonPart& root) {
          ends_with_byte_level(root.at("pre_tokenizer"));
 }
 
-void put_token(ModelId id, Span from, std::int32_t word, Encoding& encoding) {
-  encoding.ids.push_back(id);
-  encoding.offsets.push_back({from.begin, from.end});
-  encoding.words.push_back(word);
+void put_token(ModelId id, Span from, EncodeMemory& memory) {
+  memory.encoding.ids.push_back(id);
+  memory.encoding.offsets.push_back({from.begin, from.end});
+  memory.encoding.words.push_back(memory.words);
 }
-
-constexpr char32_t kVisibleSpace = 0x2581;
-constexpr std::string_view kVisibleSpaceText = "\u2581";
 
 }  // namespace
 
@@ -45,24 +42,24 @@ Result<TextEncoder> TextEncoder::make(TokenizerSpec spec) {
 Result<Encoding> TextEncoder::encode(std::string_view text,
                                      bool special_tokens_in_text,
                                      EncodeMemory& memory) const {
-  Encoding encoding;
-  std::int32_t word = 0;
+  memory.encoding = {};
+  memory.words = 0;
   added_.cut(text, /*normalized=*/false, special_tokens_in_text, memory.parts);
   for (const TextPart& part : memory.parts) {
     if (part.token) {
-      put_token(*part.token, {part.begin, part.end}, word++, encoding);
+      put_token(*part.token, {part.begin, part.end}, memory);
+      ++memory.words;
     } else {
       memory.original.view(text.substr(part.begin, part.end - part.begin),
                            part.begin);
-      HEADWISE_TRY(encode_part(special_tokens_in_text, memory, encoding, word));
+      HEADWISE_TRY(encode_part(special_tokens_in_text, memory));
     }
   }
-  return encoding;
+  return std::exchange(memory.encoding, {});
 }
 
 Status TextEncoder::encode_part(bool special_tokens_in_text,
-                                EncodeMemory& memory, Encoding& encoding,
-                                std::int32_t& word) const {
+                                EncodeMemory& memory) const {
   const AlignedText* source = &memory.original;
   if (normalizer_) {
     HEADWISE_ASSIGN(const bool changed,
@@ -73,30 +70,29 @@ Status TextEncoder::encode_part(bool special_tokens_in_text,
              memory.inner_parts);
   for (const TextPart& inner : memory.inner_parts) {
     if (inner.token) {
-      put_token(*inner.token, source->from(inner.begin, inner.end), word++,
-                encoding);
+      put_token(*inner.token, source->from(inner.begin, inner.end), memory);
+      ++memory.words;
       continue;
     }
     memory.pieces.start(*source, {inner.begin, inner.end});
     if (pre_tokenizer_) {
       HEADWISE_TRY(pre_tokenizer_->apply(memory.pieces));
     }
-    HEADWISE_TRY(encode_words(memory, encoding, word));
+    HEADWISE_TRY(encode_words(memory));
   }
   return ok();
 }
 
-Status TextEncoder::encode_words(EncodeMemory& memory, Encoding& encoding,
-                                 std::int32_t& word) const {
+Status TextEncoder::encode_words(EncodeMemory& memory) const {
   const AlignedText& text = memory.pieces.text();
   for (const Piece& piece : memory.pieces.pieces()) {
     HEADWISE_TRY(encode_word(memory.pieces.view(piece), memory));
     for (const ModelToken& token : memory.tokens) {
       put_token(token.id,
                 text.from(piece.begin + token.begin, piece.begin + token.end),
-                word, encoding);
+                memory);
     }
-    ++word;
+    ++memory.words;
   }
   return ok();
 }
@@ -105,32 +101,29 @@ Status TextEncoder::encode_word(std::string_view text,
                                 EncodeMemory& memory) const {
   memory.tokens.clear();
   std::size_t begin = 0;
-  for (std::size_t at = text.find(kVisibleSpaceText, 1);
-       at != std::string_view::npos;
-       at = text.find(kVisibleSpaceText, at + 1)) {
-    if (model_->may_cut(last_character(text.substr(0, at)).code,
-                        kVisibleSpace)) {
-      HEADWISE_TRY(encode_uncut(text.substr(begin, at - begin), begin, memory));
+  for (std::size_t at = text.find(kWordBoundary, 1);
+       at != std::string_view::npos; at = text.find(kWordBoundary, at + 1)) {
+    if (model_->may_cut(last_character(text.substr(0, at)).code)) {
+      HEADWISE_TRY(encode_uncut(text, begin, at, memory));
       begin = at;
     }
   }
-  return encode_uncut(text.substr(begin), begin, memory);
+  return encode_uncut(text, begin, text.size(), memory);
 }
 
 Status TextEncoder::encode_uncut(std::string_view text, std::size_t begin,
-                                 EncodeMemory& memory) const {
-  const auto shift = static_cast<std::uint32_t>(begin);
-  const auto known = memory.cache.find(text);
+                                 std::size_t end, EncodeMemory& memory) const {
+  text = text.substr(begin, end - begin);
   const std::size_t first = memory.tokens.size();
-  if (known) {
+  if (const auto known = memory.cache.find(text)) {
     memory.tokens.insert(memory.tokens.end(), known->begin(), known->end());
   } else {
     HEADWISE_TRY(model_->encode(text, memory.model, memory.tokens));
     memory.cache.add(text, std::span(memory.tokens).subspan(first));
   }
   for (std::size_t n = first; n < memory.tokens.size(); ++n) {
-    memory.tokens[n].begin += shift;
-    memory.tokens[n].end += shift;
+    memory.tokens[n].begin += static_cast<std::uint32_t>(begin);
+    memory.tokens[n].end += static_cast<std::uint32_t>(begin);
   }
   return ok();
 }

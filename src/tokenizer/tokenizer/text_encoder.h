@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +26,10 @@ struct EncodeMemory {
   PieceList pieces;
   std::vector<TextPart> parts;
   std::vector<TextPart> inner_parts;
-  std::vector<ModelToken> tokens;
+  std::vector<ModelToken> tokens;  // of the last word
+  // Of the last text.
+  Encoding encoding;
+  std::int32_t words = 0;
 };
 
 class TextEncoder {
@@ -36,8 +38,8 @@ class TextEncoder {
   // a tokenizer.json.
   static Result<TextEncoder> make(TokenizerSpec spec);
 
-  // `text` is valid UTF-8 with less than 2^32 bytes. Sets ids, offsets and
-  // words.
+  // Sets ids, offsets and words. `text` is valid UTF-8 with less than 2^32
+  // bytes.
   Result<Encoding> encode(std::string_view text, bool special_tokens_in_text,
                           EncodeMemory& memory) const;
 
@@ -48,13 +50,12 @@ class TextEncoder {
   TextEncoder() = default;
 
   // memory.original, a part of the text that is no added token.
-  Status encode_part(bool special_tokens_in_text, EncodeMemory& memory,
-                     Encoding& encoding, std::int32_t& word) const;
-  Status encode_words(EncodeMemory& memory, Encoding& encoding,
-                      std::int32_t& word) const;
+  Status encode_part(bool special_tokens_in_text, EncodeMemory& memory) const;
+  Status encode_words(EncodeMemory& memory) const;
   // Tokens of a word, in place of what memory.tokens has.
   Status encode_word(std::string_view text, EncodeMemory& memory) const;
-  Status encode_uncut(std::string_view text, std::size_t begin,
+  // Adds tokens of text[begin, end).
+  Status encode_uncut(std::string_view text, std::size_t begin, std::size_t end,
                       EncodeMemory& memory) const;
 
   std::unique_ptr<Normalizer> normalizer_;       // null: none

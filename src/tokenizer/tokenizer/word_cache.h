@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,26 +18,34 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 class WordCache {
  public:
   // Valid until the next add().
-  std::optional<std::span<const ModelToken>> find(std::string_view word) const;
+  std::optional<std::span<const ModelToken>> find(std::string_view word) const {
+    const auto found = words_.find(word);
+    return found ? std::optional(std::span(tokens_).subspan(
+                       *found >> kCountBits, *found % kCounts))
+                 : std::nullopt;
+  }
+
   // `word` is not in the cache. Long words are not kept.
-  void add(std::string_view word, std::span<const ModelToken> tokens);
+  void add(std::string_view word, std::span<const ModelToken> tokens) {
+    if (word.size() > kLongestWord || tokens.size() >= kCounts) {
+      return;
+    }
+    if (words_.size() == kMostWords || tokens_.size() > kMostTokens) {
+      *this = {};
+    }
+    words_.add(word, static_cast<std::uint32_t>(tokens_.size() << kCountBits |
+                                                tokens.size()));
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  }
 
  private:
-  struct Slot {
-    std::uint32_t tag = 0;  // the upper half of the hash
-    std::uint32_t word = 0;
-    std::uint32_t tokens = 0;
-    std::uint16_t word_size = 0;  // 0: free
-    std::uint16_t token_count = 0;
-  };
+  static constexpr std::size_t kLongestWord = 64;
+  static constexpr std::size_t kMostWords = std::size_t{1} << 16U;
+  static constexpr std::size_t kMostTokens = std::size_t{1} << 19U;  // 6 MiB
+  static constexpr std::uint32_t kCountBits = 8;
+  static constexpr std::uint32_t kCounts = 1U << kCountBits;
 
-  // Where the word is, or the free slot for it.
-  std::size_t slot(std::string_view word, std::uint64_t hash) const;
-  void grow();
-
-  std::vector<Slot> slots_;
-  std::size_t used_ = 0;
-  std::string words_;
+  TextTable words_;  // with the places and numbers of their tokens
   std::vector<ModelToken> tokens_;
 };
 

@@ -155,8 +155,7 @@ TEST(BpeModelTest, DropoutIsUnsupported) {
   EXPECT_EQ(made(nullptr), "");
   EXPECT_EQ(made(0.5),
             "read: t.json: model.dropout is 0.5, expected null or 0");
-  EXPECT_EQ(made(2),
-            "read: t.json: model.dropout is 2, expected a number from 0 to 1");
+  EXPECT_EQ(made(2), "read: t.json: model.dropout is 2, expected null or 0");
 }
 
 // Cut words give the tokens of whole ones, with random vocabularies.
@@ -202,11 +201,10 @@ TEST(BpeModelTest, CutsChangeNoToken) {
       char32_t before = 0;
       for (std::size_t k = 0; k < 12; ++k) {
         const std::string& next = letters[below(letters.size())];
-        const char32_t after = first_character(next).code;
-        if (k > 0 && model->may_cut(before, after)) {
+        if (k > 0 && next == kWordBoundary && model->may_cut(before)) {
           ends.push_back(word.size());
         }
-        before = after;
+        before = first_character(next).code;
         word += next;
       }
       ends.push_back(word.size());
@@ -227,7 +225,7 @@ TEST(BpeModelTest, CutsChangeNoToken) {
       ASSERT_EQ(whole, cut) << word << " of round " << round;
     }
   }
-  EXPECT_GT(cuts, 5000);
+  EXPECT_GT(cuts, 2500);
 }
 
 }  // namespace
