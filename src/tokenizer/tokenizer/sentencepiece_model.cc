@@ -1,29 +1,60 @@
-#include "tokenizer/sentencepiece_model.h"
-
+// Reads the protobuf of SentencePiece.
 #include <bit>
-#include <cmath>
-#include <optional>
-#include <unordered_set>
 
-#include "interop/error_text.h"
-#include "interop/utf8.h"
-#include "tokenizer/protobuf_fields.h"
+#include "interop/little_endian.h"
+#include "tokenizer/sentencepiece_file.h"
 #include "tokenizer/spec_parts.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-using Field = ProtobufFields::Field;
-using Kind = ProtobufFields::Kind;
+struct ProtobufField {
+  std::uint64_t key = 0;
+  std::uint64_t number = 0;
+  std::string_view bytes;  // only of a text, a message and a fixed number
+};
+// The keys of field `n` of a message, for each way to write it.
+constexpr std::uint64_t number_key(std::uint64_t n) { return n << 3U; }
+constexpr std::uint64_t bytes_key(std::uint64_t n) { return n << 3U | 2U; }
+constexpr std::uint64_t float_key(std::uint64_t n) { return n << 3U | 5U; }
+
+bool take_number(std::string_view& rest, std::uint64_t& number) {
+  number = 0;
+  for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(rest.front());
+    rest.remove_prefix(1);
+    number |= std::uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// False if the bytes are no field; groups are none.
+bool take_field(std::string_view& rest, ProtobufField& field) {
+  if (!take_number(rest, field.key) || field.key >> 3U == 0) {
+    return false;
+  }
+  const std::uint64_t form = field.key & 7U;
+  std::uint64_t size = form == 1 ? 8 : form == 5 ? 4 : 0;
+  if (form > 5 || form == 3 || form == 4 ||
+      (form == 0 && !take_number(rest, field.number)) ||
+      (form == 2 && !take_number(rest, size)) || size > rest.size()) {
+    return false;
+  }
+  field.bytes = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return true;
+}
 
 // Calls `take` with each field; the first false, or bytes that are no field,
 // end the reading.
 template <class Take>
 bool all_fields(std::string_view message, const Take& take) {
-  ProtobufFields fields(message);
-  Field field;
-  while (!fields.done()) {
-    if (!fields.next(field) || !take(field)) {
+  ProtobufField field;
+  while (!message.empty()) {
+    if (!take_field(message, field) || !take(field)) {
       return false;
     }
   }
@@ -31,131 +62,107 @@ bool all_fields(std::string_view message, const Take& take) {
 }
 
 bool take_piece(std::string_view message, ScoredPiece& piece) {
-  return all_fields(message, [&](const Field& field) {
-    if (field.is(1, Kind::bytes)) {
-      piece.text = field.bytes;
-    } else if (field.is(2, Kind::fixed32)) {
-      piece.score =
-          std::bit_cast<float>(static_cast<std::uint32_t>(field.number));
-    } else if (field.is(3, Kind::number)) {
-      piece.type = static_cast<PieceType>(field.number);
-      return field.number >= 1 && field.number <= 6;
+  return all_fields(message, [&](const ProtobufField& field) {
+    switch (field.key) {
+      case bytes_key(1):
+        piece.text = field.bytes;
+        break;
+      case float_key(2):
+        piece.score = std::bit_cast<float>(
+            static_cast<std::uint32_t>(little_endian_number(field.bytes)));
+        break;
+      case number_key(3):
+        piece.type = static_cast<PieceType>(field.number);
+        return field.number >= 1 && field.number <= 6;
     }
     return true;
   });
 }
 
 bool take_trainer(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const Field& field) {
-    if (field.is(3, Kind::number)) {
-      model.model = static_cast<PieceModel>(field.number);
-      return field.number >= 1 && field.number <= 4;
-    }
-    if (field.is(24, Kind::number)) {
-      model.whitespace_as_suffix = field.number != 0;
-    } else if (field.is(35, Kind::number)) {
-      model.byte_fallback = field.number != 0;
-    } else if (field.is(44, Kind::bytes)) {
-      model.unk_surface = field.bytes;
-    } else if (field.is(46, Kind::bytes)) {
-      model.bos = field.bytes;
-    } else if (field.is(47, Kind::bytes)) {
-      model.eos = field.bytes;
+  return all_fields(message, [&](const ProtobufField& field) {
+    switch (field.key) {
+      case number_key(3):
+        model.model = static_cast<PieceModel>(field.number);
+        return field.number >= 1 && field.number <= 4;
+      case number_key(24):
+        model.whitespace_as_suffix = field.number != 0;
+        break;
+      case number_key(35):
+        model.byte_fallback = field.number != 0;
+        break;
+      case bytes_key(44):
+        model.unk_surface = field.bytes;
+        break;
+      case bytes_key(46):
+        model.bos = field.bytes;
+        break;
+      case bytes_key(47):
+        model.eos = field.bytes;
+        break;
     }
     return true;
   });
 }
 
 bool take_normalizer(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const Field& field) {
-    if (field.is(2, Kind::bytes)) {
-      model.chars_map = field.bytes;
-    } else if (field.is(3, Kind::number)) {
-      model.add_dummy_prefix = field.number != 0;
-    } else if (field.is(4, Kind::number)) {
-      model.remove_extra_whitespaces = field.number != 0;
-    } else if (field.is(5, Kind::number)) {
-      model.escape_whitespaces = field.number != 0;
+  return all_fields(message, [&](const ProtobufField& field) {
+    switch (field.key) {
+      case bytes_key(2):
+        model.chars_map = field.bytes;
+        break;
+      case number_key(3):
+        model.add_dummy_prefix = field.number != 0;
+        break;
+      case number_key(4):
+        model.remove_extra_whitespaces = field.number != 0;
+        break;
+      case number_key(5):
+        model.escape_whitespaces = field.number != 0;
+        break;
     }
     return true;
   });
 }
 
-Status check_piece(const ScoredPiece& piece, std::size_t id,
-                   const FileSubject& subject) {
-  const auto bad = [&](Message given, Message expected = {}) {
-    return subject.of_entry(message("piece {}", id).text())
-        .bad_data(std::move(given), std::move(expected));
-  };
-  if (piece.text.empty()) {
-    return bad("is empty");
-  }
-  if (piece.text.size() > kMostTokenBytes) {
-    return bad(message("has {} bytes", piece.text.size()),
-               message("at most {}", kMostTokenBytes));
-  }
-  if (!std::isfinite(piece.score)) {
-    return bad("has a score that is not finite");
-  }
-  if (find_invalid_utf8(piece.text)) {
-    return bad("is not UTF-8 text");
-  }
-  return ok();
+bool take_model(std::string_view message, SentencePieceModel& model) {
+  return all_fields(message, [&](const ProtobufField& field) {
+    bool taken = true;
+    SentencePieceModel other;
+    switch (field.key) {
+      case bytes_key(1):
+        return model.pieces.size() < kMostTokens &&
+               take_piece(field.bytes, model.pieces.emplace_back());
+      case bytes_key(2):
+        return take_trainer(field.bytes, model);
+      case bytes_key(3):
+        return take_normalizer(field.bytes, model);
+      case bytes_key(5):
+        taken = take_normalizer(field.bytes, other);
+        model.denormalizes = !other.chars_map.empty();
+        break;
+    }
+    return taken;
+  });
 }
 
 }  // namespace
 
-Result<std::size_t> find_unknown_piece(const std::vector<ScoredPiece>& pieces,
-                                       const FileSubject& subject) {
-  std::optional<std::size_t> unknown;
-  std::unordered_set<std::string_view> texts(pieces.size());
-  for (std::size_t id = 0; id < pieces.size(); ++id) {
-    HEADWISE_TRY(check_piece(pieces[id], id, subject));
-    const auto about = subject.of_entry(message("piece {}", id).text());
-    if (!texts.insert(pieces[id].text).second) {
-      return about.bad_data(
-          message("is \"{}\" again", printable(pieces[id].text)));
-    }
-    if (pieces[id].type == PieceType::unknown) {
-      if (unknown) {
-        return about.bad_data(
-            message("is for unknown characters, like piece {}", *unknown));
-      }
-      unknown = id;
-    }
-  }
-  return unknown ? Result(*unknown)
-                 : subject.bad_data("has no piece for unknown characters");
+bool is_sentencepiece(std::string_view bytes) {
+  ProtobufField piece;
+  ProtobufField text;
+  return take_field(bytes, piece) && piece.key == bytes_key(1) &&
+         take_field(piece.bytes, text) && text.key == bytes_key(1);
 }
 
 Result<SentencePieceModel> read_sentencepiece(std::string_view bytes,
                                               const FileSubject& subject) {
   SentencePieceModel model;
-  bool denormalizes = false;
-  const bool whole = all_fields(bytes, [&](const Field& field) {
-    if (field.is(1, Kind::bytes)) {
-      return model.pieces.size() < kMostTokens &&
-             take_piece(field.bytes, model.pieces.emplace_back());
-    }
-    if (field.is(2, Kind::bytes)) {
-      return take_trainer(field.bytes, model);
-    }
-    if (field.is(3, Kind::bytes)) {
-      return take_normalizer(field.bytes, model);
-    }
-    if (field.is(5, Kind::bytes)) {
-      SentencePieceModel denormalizer;
-      const bool taken = take_normalizer(field.bytes, denormalizer);
-      denormalizes = !denormalizer.chars_map.empty();
-      return taken;
-    }
-    return true;
-  });
-  if (!whole) {
+  if (!take_model(bytes, model)) {
     return subject.bad_data("is damaged", "SentencePiece's protobuf");
   }
   HEADWISE_TRY(check_utf8(subject.of_entry("unk_surface"), model.unk_surface));
-  if (denormalizes) {
+  if (model.denormalizes) {
     return subject.error(ErrorCode::unsupported,
                          "has rules for decoded texts (denormalizer_spec)");
   }
