@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "interop/error_text.h"
 #include "interop/little_endian.h"
@@ -14,6 +15,8 @@ namespace {
 // length.
 constexpr std::array<std::uint8_t, 13> kGgufSizes = {1, 1, 2, 2, 4, 4, 4,
                                                      1, 8, 8, 8, 8, 8};
+// Lists of tokens are shorter.
+constexpr std::uint64_t kLongestList = std::uint64_t{1} << 24U;
 constexpr std::size_t kGgufFloat = 6;
 constexpr std::size_t kGgufBoolean = 7;
 constexpr std::size_t kGgufText = 8;
@@ -68,30 +71,17 @@ class GgufReader {
     return count;
   }
   Result<GgufValue> value() {
-    GgufValue value;
-    HEADWISE_ASSIGN(value.type, type());
-    if (value.type == kGgufList) {
-      value.is_list = true;
-      HEADWISE_ASSIGN(value.type, type());
-      HEADWISE_ASSIGN(value.count, count(kGgufSizes[value.type]));
+    HEADWISE_ASSIGN(const auto type, this->type());
+    if (type == kGgufList) {
+      return list();
     }
-    if (value.type == kGgufList) {
-      return subject_.error(ErrorCode::unsupported, "has a list of lists", {},
-                            at_);
+    if (type == kGgufText) {
+      HEADWISE_ASSIGN(const auto text, this->text());
+      return GgufValue(text);
     }
-    if (value.type == kGgufText && !value.is_list) {
-      HEADWISE_ASSIGN(value.bytes, text());
-      return value;
-    }
-    const std::size_t begin = at_;
-    if (value.type != kGgufText) {
-      HEADWISE_TRY(take(value.count * kGgufSizes[value.type]));
-    }
-    for (auto n = value.count; value.type == kGgufText && n > 0; --n) {
-      HEADWISE_TRY(text());
-    }
-    value.bytes = all_.substr(begin, at_ - begin);
-    return value;
+    HEADWISE_ASSIGN(const auto bytes, take(kGgufSizes[type]));
+    const double number = gguf_number(type, bytes);
+    return type == kGgufBoolean ? GgufValue(number != 0) : GgufValue(number);
   }
 
  private:
@@ -109,6 +99,30 @@ class GgufReader {
                  message("0 to {}", kGgufSizes.size() - 1));
     }
     return type;
+  }
+
+  Result<GgufValue> list() {
+    HEADWISE_ASSIGN(const auto type, this->type());
+    const std::size_t size = kGgufSizes[type];
+    HEADWISE_ASSIGN(const auto count, this->count(size));
+    if (type == kGgufList || count > kLongestList) {
+      return subject_.error(ErrorCode::unsupported,
+                            type == kGgufList ? "has a list of lists"
+                                              : "has a list that is too long",
+                            {}, at_);
+    }
+    std::vector<std::string_view> texts;
+    std::vector<double> numbers;
+    for (std::uint64_t n = 0; n < count; ++n) {
+      if (type == kGgufText) {
+        HEADWISE_ASSIGN(texts.emplace_back(), text());
+      } else {
+        HEADWISE_ASSIGN(const auto bytes, take(size));
+        numbers.push_back(gguf_number(type, bytes));
+      }
+    }
+    return type == kGgufText ? GgufValue(std::move(texts))
+                             : GgufValue(std::move(numbers));
   }
 
   std::string_view all_;
@@ -135,51 +149,6 @@ Status check_gguf_version(GgufReader& reader, const FileSubject& subject) {
 
 }  // namespace
 
-std::optional<std::string_view> GgufValue::text() const {
-  return !is_list && type == kGgufText ? std::optional(bytes) : std::nullopt;
-}
-
-std::optional<bool> GgufValue::boolean() const {
-  return !is_list && type == kGgufBoolean ? std::optional(bytes[0] != 0)
-                                          : std::nullopt;
-}
-
-std::optional<std::uint64_t> GgufValue::natural() const {
-  const bool whole = !is_list && !bytes.empty() && type != kGgufFloat &&
-                     type != kGgufBoolean && type != kGgufText &&
-                     type != kGgufDouble;
-  return whole && gguf_number(type, bytes) >= 0
-             ? std::optional(little_endian_number(bytes))
-             : std::nullopt;
-}
-
-std::optional<std::vector<std::string_view>> GgufValue::texts() const {
-  if (!is_list || type != kGgufText) {
-    return {};
-  }
-  std::vector<std::string_view> texts;
-  texts.reserve(count);
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::uint64_t size = little_endian_number(bytes.substr(at, 8));
-    texts.push_back(bytes.substr(at + 8, size));
-    at += 8 + size;
-  }
-  return texts;
-}
-
-std::optional<std::vector<double>> GgufValue::numbers() const {
-  if (!is_list || type == kGgufText) {
-    return {};
-  }
-  const std::size_t size = kGgufSizes[type];
-  std::vector<double> numbers;
-  numbers.reserve(count);
-  for (std::size_t at = 0; at < bytes.size(); at += size) {
-    numbers.push_back(gguf_number(type, bytes.substr(at, size)));
-  }
-  return numbers;
-}
-
 Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
                                         const FileSubject& subject) {
   constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8;
@@ -191,8 +160,8 @@ Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
   GgufMetadata metadata;
   for (std::uint64_t n = 0; n < pairs; ++n) {
     HEADWISE_ASSIGN(const auto key, reader.text());
-    HEADWISE_ASSIGN(const auto value, reader.value());
-    if (!metadata.emplace(key, value).second) {
+    HEADWISE_ASSIGN(auto value, reader.value());
+    if (!metadata.emplace(key, std::move(value)).second) {
       return reader.bad(message("has {} twice", printable(key)));
     }
   }

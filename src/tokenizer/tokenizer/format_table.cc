@@ -186,28 +186,6 @@ constexpr auto kTiktokenFamilies = std::to_array<TiktokenFamily>({
      kQwen35Special},
 });
 
-constexpr auto kTekkenSpecial =
-    std::to_array<std::string_view>({"<unk>",
-                                     "<s>",
-                                     "</s>",
-                                     "[INST]",
-                                     "[/INST]",
-                                     "[AVAILABLE_TOOLS]",
-                                     "[/AVAILABLE_TOOLS]",
-                                     "[TOOL_RESULTS]",
-                                     "[/TOOL_RESULTS]",
-                                     "[TOOL_CALLS]",
-                                     "[IMG]",
-                                     "<pad>",
-                                     "[IMG_BREAK]",
-                                     "[IMG_END]",
-                                     "[PREFIX]",
-                                     "[MIDDLE]",
-                                     "[SUFFIX]",
-                                     "[SYSTEM_PROMPT]",
-                                     "[/SYSTEM_PROMPT]",
-                                     "[TOOL_CONTENT]"});
-
 constexpr std::string_view kGpt2Json = R"J({"version": "1.0",
  "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
  "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
@@ -242,6 +220,27 @@ constexpr auto kBpeClasses = std::to_array<BpeClass>({
 
 }  // namespace
 
+const std::string_view kTekkenSpecialTokens =
+    R"J([{"rank": 0, "token_str": "<unk>"},
+ {"rank": 1, "token_str": "<s>"},
+ {"rank": 2, "token_str": "</s>"},
+ {"rank": 3, "token_str": "[INST]"},
+ {"rank": 4, "token_str": "[/INST]"},
+ {"rank": 5, "token_str": "[AVAILABLE_TOOLS]"},
+ {"rank": 6, "token_str": "[/AVAILABLE_TOOLS]"},
+ {"rank": 7, "token_str": "[TOOL_RESULTS]"},
+ {"rank": 8, "token_str": "[/TOOL_RESULTS]"},
+ {"rank": 9, "token_str": "[TOOL_CALLS]"},
+ {"rank": 10, "token_str": "[IMG]"},
+ {"rank": 11, "token_str": "<pad>"},
+ {"rank": 12, "token_str": "[IMG_BREAK]"},
+ {"rank": 13, "token_str": "[IMG_END]"},
+ {"rank": 14, "token_str": "[PREFIX]"},
+ {"rank": 15, "token_str": "[MIDDLE]"},
+ {"rank": 16, "token_str": "[SUFFIX]"},
+ {"rank": 17, "token_str": "[SYSTEM_PROMPT]"},
+ {"rank": 18, "token_str": "[/SYSTEM_PROMPT]"},
+ {"rank": 19, "token_str": "[TOOL_CONTENT]"}])J";
 const std::string_view kBertJson = R"J({"version": "1.0",
  "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
  "pre_tokenizer": {"type": "BertPreTokenizer"},
@@ -252,9 +251,6 @@ const std::string_view kBertJson = R"J({"version": "1.0",
 std::span<const GgufSplit> gguf_splits() { return kGgufSplits; }
 std::span<const TiktokenFamily> tiktoken_families() {
   return kTiktokenFamilies;
-}
-std::span<const std::string_view> tekken_special_texts() {
-  return kTekkenSpecial;
 }
 std::span<const BpeClass> bpe_classes() { return kBpeClasses; }
 

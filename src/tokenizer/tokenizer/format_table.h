@@ -49,7 +49,7 @@ struct TiktokenFamily {
 std::span<const TiktokenFamily> tiktoken_families();
 
 // The special tokens of a tekken.json that names none.
-std::span<const std::string_view> tekken_special_texts();
+extern const std::string_view kTekkenSpecialTokens;
 
 // A class of tokenizers with vocab.json and merges.txt. Where no settings name
 // one, it is the first whose tokens are all there.

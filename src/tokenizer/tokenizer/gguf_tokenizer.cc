@@ -20,9 +20,16 @@ class GgufTokenizer {
   Result<TokenizerSpec> read();
 
  private:
-  GgufValue find(std::string_view key) const {
+  // Null if there is none of this type.
+  template <class T>
+  const T* find(std::string_view key) const {
     const auto found = metadata_.find("tokenizer.ggml." + std::string(key));
-    return found == metadata_.end() ? GgufValue{} : found->second;
+    return found == metadata_.end() ? nullptr : std::get_if<T>(&found->second);
+  }
+  template <class T>
+  T value_or(std::string_view key, T otherwise) const {
+    const T* const value = find<T>(key);
+    return value == nullptr ? otherwise : *value;
   }
   Error bad(std::string_view key, Message given, Message expected,
             ErrorCode code = ErrorCode::bad_data) const {
@@ -51,28 +58,27 @@ class GgufTokenizer {
 };
 
 std::optional<NamedToken> GgufTokenizer::token_of(std::string_view key) const {
-  const auto id = find(key).natural();
-  return id && *id < tokens_.size()
-             ? std::optional(NamedToken{std::string(tokens_[*id]),
-                                        static_cast<std::uint32_t>(*id)})
-             : std::nullopt;
+  const double number = value_or<double>(key, -1);
+  if (number < 0 || number >= static_cast<double>(tokens_.size())) {
+    return {};
+  }
+  const auto id = static_cast<std::uint32_t>(number);
+  return NamedToken{std::string(tokens_[id]), id};
 }
 
 Status GgufTokenizer::take_lists() {
-  auto texts = find("tokens").texts();
-  if (!texts || texts->size() > kMostTokens) {
-    return bad("tokens", texts ? "is too long" : "is missing",
-               message("a list of at most {} texts", kMostTokens));
+  const auto* const tokens = find<std::vector<std::string_view>>("tokens");
+  if (tokens == nullptr) {
+    return bad("tokens", "is missing", "a list of texts");
   }
-  tokens_ = *std::move(texts);
+  tokens_ = *tokens;
   for (const auto& [key, into] :
        {std::pair("scores", &scores_), std::pair("token_type", &types_)}) {
-    auto numbers = find(key).numbers();
-    if (!find(key).bytes.empty() &&
-        (!numbers || numbers->size() != tokens_.size())) {
-      return bad(key, "is another list", message("{} numbers", tokens_.size()));
+    *into = value_or<std::vector<double>>(key, {});
+    if (!into->empty() && into->size() != tokens_.size()) {
+      return bad(key, message("has length {}", into->size()),
+                 message("{}", tokens_.size()));
     }
-    *into = numbers ? *std::move(numbers) : std::vector<double>();
   }
   return ok();
 }
@@ -89,8 +95,8 @@ Json GgufTokenizer::added_tokens() const {
 }
 
 Json GgufTokenizer::edge_tokens(bool bos, bool eos) const {
-  const bool first = find("add_bos_token").boolean().value_or(bos);
-  const bool last = find("add_eos_token").boolean().value_or(eos);
+  const bool first = value_or("add_bos_token", bos);
+  const bool last = value_or("add_eos_token", eos);
   return template_processing(first ? token_of("bos_token_id") : std::nullopt,
                              last ? token_of("eos_token_id") : std::nullopt);
 }
@@ -111,10 +117,14 @@ Result<TokenizerSpec> GgufTokenizer::sentencepiece(bool is_unigram) const {
          type});
     model.byte_fallback = model.byte_fallback || type == PieceType::byte;
   }
-  model.add_dummy_prefix = find("add_space_prefix").boolean().value_or(true);
-  model.remove_extra_whitespaces =
-      find("remove_extra_whitespaces").boolean().value_or(false);
-  model.chars_map = find("precompiled_charsmap").bytes;
+  model.add_dummy_prefix = value_or("add_space_prefix", true);
+  model.remove_extra_whitespaces = value_or("remove_extra_whitespaces", false);
+  std::string chars_map;
+  for (const double byte :
+       value_or<std::vector<double>>("precompiled_charsmap", {})) {
+    chars_map += static_cast<char>(static_cast<int>(byte));
+  }
+  model.chars_map = chars_map;
   HEADWISE_ASSIGN(auto spec, sentencepiece_spec(model, subject_));
   spec.json["added_tokens"] = added_tokens();
   spec.json["post_processor"] = edge_tokens(!is_unigram, is_unigram);
@@ -122,7 +132,7 @@ Result<TokenizerSpec> GgufTokenizer::sentencepiece(bool is_unigram) const {
 }
 
 Result<TokenizerSpec> GgufTokenizer::byte_level() const {
-  const auto pre = find("pre").text().value_or("");
+  const auto pre = value_or<std::string_view>("pre", {});
   const auto splits = gguf_splits();
   const auto split = std::ranges::find(splits, pre, &GgufSplit::name);
   if (split == splits.end()) {
@@ -130,8 +140,8 @@ Result<TokenizerSpec> GgufTokenizer::byte_level() const {
                Message::verbatim(list_text(splits, ", ", &GgufSplit::name)),
                ErrorCode::unsupported);
   }
-  const auto merges = find("merges").texts();
-  if (!merges) {
+  const auto* const merges = find<std::vector<std::string_view>>("merges");
+  if (merges == nullptr) {
     return bad("merges", "is missing", "a list of texts");
   }
   TokenizerSpec spec{
@@ -191,7 +201,7 @@ Result<TokenizerSpec> GgufTokenizer::bert() const {
 
 Result<TokenizerSpec> GgufTokenizer::read() {
   HEADWISE_TRY(take_lists());
-  const auto model = find("model").text().value_or("");
+  const auto model = value_or<std::string_view>("model", {});
   if (model == "llama" || model == "t5") {
     return sentencepiece(model == "t5");
   }
@@ -209,8 +219,9 @@ Result<TokenizerSpec> parse_gguf_tokenizer(std::string_view bytes,
   constexpr std::string_view kWhole = "tokenizer.huggingface.json";
   HEADWISE_ASSIGN(const auto metadata, read_gguf_metadata(bytes, subject));
   const auto whole = metadata.find(kWhole);
-  if (whole != metadata.end() && whole->second.text()) {
-    return parse_tokenizer_json(*whole->second.text(),
+  if (whole != metadata.end() &&
+      std::holds_alternative<std::string_view>(whole->second)) {
+    return parse_tokenizer_json(std::get<std::string_view>(whole->second),
                                 subject.of_entry(std::string(kWhole)));
   }
   return GgufTokenizer(metadata, subject).read();

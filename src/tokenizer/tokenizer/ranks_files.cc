@@ -16,11 +16,6 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-struct RankedBytes {
-  std::string bytes;
-  std::uint32_t rank = 0;
-};
-
 std::string in_alphabet(std::string_view bytes) {
   std::string text;
   for (const char byte : bytes) {
@@ -30,22 +25,16 @@ std::string in_alphabet(std::string_view bytes) {
 }
 
 // Tokens in the order of ranks.
-Status check_ranks(const std::vector<RankedBytes>& tokens,
+Status check_ranks(const std::vector<NamedToken>& tokens,
                    const FileSubject& subject) {
   std::unordered_set<std::string_view> texts(tokens.size());
   for (std::size_t n = 0; n < tokens.size(); ++n) {
     const auto& [bytes, rank] = tokens[n];
-    Message wrong;
-    if (bytes.empty() || bytes.size() > kMostTokenBytes) {
-      wrong =
-          message("has {} bytes, not 1 to {}", bytes.size(), kMostTokenBytes);
-    } else if (n > 0 && tokens[n - 1].rank == rank) {
-      wrong = "occurs twice";
-    } else if (!texts.insert(bytes).second) {
-      wrong = "has the bytes of another rank";
-    }
-    if (!wrong.empty()) {
-      return subject.of_entry(message("rank {}", rank).text()).bad_data(wrong);
+    const Message fault = n > 0 && tokens[n - 1].id == rank
+                              ? Message("occurs twice")
+                              : token_fault(bytes, texts);
+    if (!fault.empty()) {
+      return subject.of_entry(message("rank {}", rank).text()).bad_data(fault);
     }
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -57,13 +46,13 @@ Status check_ranks(const std::vector<RankedBytes>& tokens,
   return ok();
 }
 
-// Byte-level BPE that joins the parts whose joined bytes have the lowest rank.
-// `first_id` is the id of rank 0.
-Result<TokenizerSpec> ranks_spec(std::vector<RankedBytes> tokens,
+// Byte-level BPE that joins the parts whose joined bytes have the lowest rank,
+// which is what `tokens` have for ids. `first_id` is the id of rank 0.
+Result<TokenizerSpec> ranks_spec(std::vector<NamedToken> tokens,
                                  std::uint32_t first_id, const WordSplit& split,
                                  const std::vector<NamedToken>& special,
                                  const FileSubject& subject) {
-  std::ranges::stable_sort(tokens, {}, &RankedBytes::rank);
+  std::ranges::stable_sort(tokens, {}, &NamedToken::id);
   HEADWISE_TRY(check_ranks(tokens, subject));
   TokenizerSpec spec{.subject = subject,
                      .json = byte_level_json(split, /*ignores_merges=*/true)};
@@ -83,18 +72,18 @@ Result<TokenizerSpec> ranks_spec(std::vector<RankedBytes> tokens,
   return spec;
 }
 
-std::optional<RankedBytes> parse_rank(std::string_view line) {
+std::optional<NamedToken> parse_rank(std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const char* const end = line.data() + line.size();
-  RankedBytes token;
+  NamedToken token;
   const auto parsed = std::from_chars(
-      line.data() + std::min(space + 1, line.size()), end, token.rank);
+      line.data() + std::min(space + 1, line.size()), end, token.id);
   auto bytes = decode_base64(line.substr(0, space));
   if (parsed.ec != std::errc() || parsed.ptr != end || !bytes ||
       bytes->empty()) {
     return {};
   }
-  token.bytes = *std::move(bytes);
+  token.text = *std::move(bytes);
   return token;
 }
 
@@ -113,28 +102,41 @@ std::vector<NamedToken> special_tokens(const TiktokenFamily& family) {
   return tokens;
 }
 
-// The tokens of a tekken.json with the ranks [0, count); it may have more.
-Result<std::vector<RankedBytes>> tekken_ranks(const JsonPart& root,
-                                              std::size_t count) {
-  HEADWISE_ASSIGN(const auto entries, root.list("vocab"));
-  std::vector<RankedBytes> tokens;
+// A list of a tekken.json: texts and their ranks.
+Result<std::vector<NamedToken>> tekken_list(const JsonPart& root,
+                                            std::string_view name,
+                                            std::string_view text_key) {
+  HEADWISE_ASSIGN(const auto entries, root.list(name));
+  std::vector<NamedToken> tokens;
   for (const JsonPart& entry : entries) {
     std::size_t rank = 0;
-    std::string text;
+    NamedToken& token = tokens.emplace_back();
     HEADWISE_TRY(entry.require("rank", rank));
-    HEADWISE_TRY(entry.require("token_bytes", text));
-    auto bytes = decode_base64(text);
-    if (!bytes) {
-      return entry.unexpected("token_bytes", "base64");
+    HEADWISE_TRY(entry.require(text_key, token.text));
+    if (rank > kMostTokens) {
+      return entry.unexpected("rank", message("at most {}", kMostTokens));
     }
-    if (rank < count) {
-      tokens.push_back({*std::move(bytes), static_cast<std::uint32_t>(rank)});
-    }
+    token.id = static_cast<std::uint32_t>(rank);
   }
+  return tokens;
+}
+
+// The tokens with the ranks [0, count); the file may have more.
+Result<std::vector<NamedToken>> tekken_ranks(const JsonPart& root,
+                                             std::size_t count) {
+  HEADWISE_ASSIGN(auto tokens, tekken_list(root, "vocab", "token_bytes"));
+  std::erase_if(tokens, [&](const NamedToken& t) { return t.id >= count; });
   if (tokens.size() != count) {
     return root.at("vocab").fault(
         message("has {} tokens with ranks below {}", tokens.size(), count),
         message("{}", count));
+  }
+  for (auto& [text, rank] : tokens) {
+    auto bytes = decode_base64(text);
+    if (!bytes) {
+      return root.at("vocab").fault(message("has the rank {}", rank), "base64");
+    }
+    text = *std::move(bytes);
   }
   return tokens;
 }
@@ -142,38 +144,24 @@ Result<std::vector<RankedBytes>> tekken_ranks(const JsonPart& root,
 // A token for each of the ids [0, count).
 Result<std::vector<NamedToken>> tekken_special(const JsonPart& root,
                                                std::size_t count) {
-  std::vector<NamedToken> tokens;
-  const auto add = [&](std::string text) {
-    tokens.push_back(
-        {std::move(text), static_cast<std::uint32_t>(tokens.size())});
-  };
-  if (root.at("special_tokens").exists()) {
-    std::unordered_set<std::string> texts;
-    HEADWISE_ASSIGN(const auto entries, root.list("special_tokens"));
-    for (const JsonPart& entry : entries) {
-      std::size_t rank = 0;
-      std::string text;
-      HEADWISE_TRY(entry.require("rank", rank));
-      HEADWISE_TRY(entry.require("token_str", text));
-      if (rank != tokens.size()) {
-        return entry.unexpected("rank", message("{}", tokens.size()));
-      }
-      if (text.empty() || !texts.insert(text).second) {
-        return entry.unexpected("token_str", "a text of its own");
-      }
-      add(std::move(text));
-    }
-  } else {
-    for (const std::string_view text : tekken_special_texts()) {
-      add(std::string(text));
+  HEADWISE_ASSIGN(auto tokens,
+                  tekken_list(root, "special_tokens", "token_str"));
+  std::unordered_set<std::string_view> texts;
+  for (std::size_t n = 0; n < tokens.size(); ++n) {
+    const Message fault = tokens[n].id != n
+                              ? message("has the rank {}", n)
+                              : token_fault(tokens[n].text, texts);
+    if (!fault.empty()) {
+      return root.at("special_tokens")
+          .fault(message("has the entry {}, which {}", n, fault));
     }
   }
   if (tokens.size() > count) {
     return root.at("config").unexpected("default_num_special_tokens",
                                         message("at least {}", tokens.size()));
   }
-  while (tokens.size() < count) {
-    add("<SPECIAL_" + std::to_string(tokens.size()) + ">");
+  for (auto id = static_cast<std::uint32_t>(tokens.size()); id < count; ++id) {
+    tokens.push_back({"<SPECIAL_" + std::to_string(id) + ">", id});
   }
   return tokens;
 }
@@ -187,7 +175,7 @@ bool is_tiktoken(std::string_view bytes) {
 
 Result<TokenizerSpec> parse_tiktoken(std::string_view bytes,
                                      const FileSubject& subject) {
-  std::vector<RankedBytes> tokens;
+  std::vector<NamedToken> tokens;
   const auto lines = text_lines(bytes);
   for (std::size_t n = 0; n < lines.size(); ++n) {
     auto token = parse_rank(lines[n]);
@@ -200,12 +188,12 @@ Result<TokenizerSpec> parse_tiktoken(std::string_view bytes,
       tokens.push_back(*std::move(token));
     }
   }
-  const auto last = std::ranges::max_element(tokens, {}, &RankedBytes::rank);
+  const auto last = std::ranges::max_element(tokens, {}, &NamedToken::id);
   const auto families = tiktoken_families();
   const auto family =
       std::ranges::find(families, tokens.size(), &TiktokenFamily::ranks);
-  if (family == families.end() || last->rank > family->ranks ||
-      last->bytes != family->last_token) {
+  if (family == families.end() || last->id > family->ranks ||
+      last->text != family->last_token) {
     const auto known = [](const TiktokenFamily& one) {
       return std::string(one.name) + ": " + std::to_string(one.ranks);
     };
@@ -223,9 +211,11 @@ Result<TokenizerSpec> parse_tiktoken(std::string_view bytes,
   return spec;
 }
 
-Result<TokenizerSpec> tekken_spec(const Json& json,
-                                  const FileSubject& subject) {
+Result<TokenizerSpec> tekken_spec(Json json, const FileSubject& subject) {
   constexpr std::size_t kMostSpecial = std::size_t{1} << 16U;
+  if (json.find("special_tokens") == nullptr) {
+    json["special_tokens"] = json_of(kTekkenSpecialTokens);
+  }
   const JsonPart root(&json, subject, "");
   const JsonPart config = root.at("config");
   std::string pattern;

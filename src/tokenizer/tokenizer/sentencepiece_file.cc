@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "interop/error_text.h"
 #include "interop/utf8.h"
@@ -27,22 +28,14 @@ Result<std::size_t> find_unknown_piece(const std::vector<ScoredPiece>& pieces,
   std::unordered_set<std::string_view> texts(pieces.size());
   for (std::size_t id = 0; id < pieces.size(); ++id) {
     const auto& [text, score, type] = pieces[id];
-    Message wrong;
-    if (text.empty()) {
-      wrong = "is empty";
-    } else if (text.size() > kMostTokenBytes) {
-      wrong =
-          message("has {} bytes, more than {}", text.size(), kMostTokenBytes);
-    } else if (!std::isfinite(score)) {
+    Message wrong = token_fault(text, texts);
+    if (!std::isfinite(score)) {
       wrong = "has a score that is not finite";
     } else if (find_invalid_utf8(text)) {
       wrong = "is not UTF-8 text";
-    } else if (!texts.insert(text).second) {
-      wrong = message("is \"{}\" again", printable(text));
-    } else if (type == PieceType::unknown && unknown) {
-      wrong = message("is for unknown characters, like piece {}", *unknown);
-    } else if (type == PieceType::unknown) {
-      unknown = id;
+    } else if (type == PieceType::unknown &&
+               std::exchange(unknown, id).has_value()) {
+      wrong = "is another one for unknown characters";
     }
     if (!wrong.empty()) {
       return subject.of_entry(message("piece {}", id).text()).bad_data(wrong);

@@ -43,7 +43,6 @@ struct SentencePieceModel {
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
-  bool denormalizes = false;
 };
 
 // Whether a file begins as such a model: with a message that begins with a

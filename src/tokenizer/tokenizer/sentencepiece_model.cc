@@ -1,5 +1,6 @@
 // Reads the protobuf of SentencePiece.
 #include <bit>
+#include <type_traits>
 
 #include "interop/little_endian.h"
 #include "tokenizer/sentencepiece_file.h"
@@ -13,11 +14,6 @@ struct ProtobufField {
   std::uint64_t number = 0;
   std::string_view bytes;  // only of a text, a message and a fixed number
 };
-// The keys of field `n` of a message, for each way to write it.
-constexpr std::uint64_t number_key(std::uint64_t n) { return n << 3U; }
-constexpr std::uint64_t bytes_key(std::uint64_t n) { return n << 3U | 2U; }
-constexpr std::uint64_t float_key(std::uint64_t n) { return n << 3U | 5U; }
-
 bool take_number(std::string_view& rest, std::uint64_t& number) {
   number = 0;
   for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
@@ -48,10 +44,15 @@ bool take_field(std::string_view& rest, ProtobufField& field) {
   return true;
 }
 
+// The keys of field `n`, for each way to write it.
+constexpr std::uint64_t number_key(std::uint64_t n) { return n << 3U; }
+constexpr std::uint64_t bytes_key(std::uint64_t n) { return n << 3U | 2U; }
+constexpr std::uint64_t float_key(std::uint64_t n) { return n << 3U | 5U; }
+
 // Calls `take` with each field; the first false, or bytes that are no field,
 // end the reading.
 template <class Take>
-bool all_fields(std::string_view message, const Take& take) {
+bool each_field(std::string_view message, const Take& take) {
   ProtobufField field;
   while (!message.empty()) {
     if (!take_field(message, field) || !take(field)) {
@@ -61,89 +62,47 @@ bool all_fields(std::string_view message, const Take& take) {
   return true;
 }
 
-bool take_piece(std::string_view message, ScoredPiece& piece) {
-  return all_fields(message, [&](const ProtobufField& field) {
-    switch (field.key) {
-      case bytes_key(1):
-        piece.text = field.bytes;
-        break;
-      case float_key(2):
-        piece.score = std::bit_cast<float>(
-            static_cast<std::uint32_t>(little_endian_number(field.bytes)));
-        break;
-      case number_key(3):
-        piece.type = static_cast<PieceType>(field.number);
-        return field.number >= 1 && field.number <= 6;
+// The last field `n`, or `into` as it is; false for bytes that are no message.
+template <class T>
+bool read(std::string_view message, std::uint64_t n, T& into) {
+  return each_field(message, [&](const ProtobufField& field) {
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      into = field.key == bytes_key(n) ? field.bytes : into;
+    } else if constexpr (std::is_same_v<T, float>) {
+      const auto bits =
+          static_cast<std::uint32_t>(little_endian_number(field.bytes));
+      into = field.key == float_key(n) ? std::bit_cast<float>(bits) : into;
+    } else if (field.key == number_key(n)) {
+      into = std::is_same_v<T, bool> ? T(field.number != 0) : T(field.number);
     }
     return true;
   });
+}
+
+bool take_piece(std::string_view message, ScoredPiece& piece) {
+  std::uint64_t type = 1;
+  const bool whole = read(message, 1, piece.text) &&
+                     read(message, 2, piece.score) && read(message, 3, type);
+  piece.type = static_cast<PieceType>(type);
+  return whole && type >= 1 && type <= 6;
 }
 
 bool take_trainer(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const ProtobufField& field) {
-    switch (field.key) {
-      case number_key(3):
-        model.model = static_cast<PieceModel>(field.number);
-        return field.number >= 1 && field.number <= 4;
-      case number_key(24):
-        model.whitespace_as_suffix = field.number != 0;
-        break;
-      case number_key(35):
-        model.byte_fallback = field.number != 0;
-        break;
-      case bytes_key(44):
-        model.unk_surface = field.bytes;
-        break;
-      case bytes_key(46):
-        model.bos = field.bytes;
-        break;
-      case bytes_key(47):
-        model.eos = field.bytes;
-        break;
-    }
-    return true;
-  });
+  auto type = static_cast<std::uint64_t>(model.model);
+  const bool whole =
+      read(message, 3, type) && read(message, 24, model.whitespace_as_suffix) &&
+      read(message, 35, model.byte_fallback) &&
+      read(message, 44, model.unk_surface) && read(message, 46, model.bos) &&
+      read(message, 47, model.eos);
+  model.model = static_cast<PieceModel>(type);
+  return whole && type >= 1 && type <= 4;
 }
 
 bool take_normalizer(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const ProtobufField& field) {
-    switch (field.key) {
-      case bytes_key(2):
-        model.chars_map = field.bytes;
-        break;
-      case number_key(3):
-        model.add_dummy_prefix = field.number != 0;
-        break;
-      case number_key(4):
-        model.remove_extra_whitespaces = field.number != 0;
-        break;
-      case number_key(5):
-        model.escape_whitespaces = field.number != 0;
-        break;
-    }
-    return true;
-  });
-}
-
-bool take_model(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const ProtobufField& field) {
-    bool taken = true;
-    SentencePieceModel other;
-    switch (field.key) {
-      case bytes_key(1):
-        return model.pieces.size() < kMostTokens &&
-               take_piece(field.bytes, model.pieces.emplace_back());
-      case bytes_key(2):
-        return take_trainer(field.bytes, model);
-      case bytes_key(3):
-        return take_normalizer(field.bytes, model);
-      case bytes_key(5):
-        taken = take_normalizer(field.bytes, other);
-        model.denormalizes = !other.chars_map.empty();
-        break;
-    }
-    return taken;
-  });
+  return read(message, 2, model.chars_map) &&
+         read(message, 3, model.add_dummy_prefix) &&
+         read(message, 4, model.remove_extra_whitespaces) &&
+         read(message, 5, model.escape_whitespaces);
 }
 
 }  // namespace
@@ -158,11 +117,27 @@ bool is_sentencepiece(std::string_view bytes) {
 Result<SentencePieceModel> read_sentencepiece(std::string_view bytes,
                                               const FileSubject& subject) {
   SentencePieceModel model;
-  if (!take_model(bytes, model)) {
+  SentencePieceModel denormalizer;
+  const bool whole = each_field(bytes, [&](const ProtobufField& field) {
+    switch (field.key) {
+      case bytes_key(1):
+        return model.pieces.size() < kMostTokens &&
+               take_piece(field.bytes, model.pieces.emplace_back());
+      case bytes_key(2):
+        return take_trainer(field.bytes, model);
+      case bytes_key(3):
+        return take_normalizer(field.bytes, model);
+      case bytes_key(5):
+        return take_normalizer(field.bytes, denormalizer);
+      default:
+        return true;
+    }
+  });
+  if (!whole) {
     return subject.bad_data("is damaged", "SentencePiece's protobuf");
   }
   HEADWISE_TRY(check_utf8(subject.of_entry("unk_surface"), model.unk_surface));
-  if (model.denormalizes) {
+  if (!denormalizer.chars_map.empty()) {
     return subject.error(ErrorCode::unsupported,
                          "has rules for decoded texts (denormalizer_spec)");
   }

@@ -1,5 +1,6 @@
 #include "tokenizer/spec_parts.h"
 
+#include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 
@@ -10,6 +11,16 @@ constexpr std::size_t kMostSettings = std::size_t{16} << 20U;
 constexpr int kDeepestSettings = 64;
 
 }  // namespace
+
+Message token_fault(std::string_view text,
+                    std::unordered_set<std::string_view>& others) {
+  return text.empty()                    ? Message("is empty")
+         : text.size() > kMostTokenBytes ? message("has {} bytes, more than {}",
+                                                   text.size(), kMostTokenBytes)
+         : others.insert(text).second
+             ? Message()
+             : message("is \"{}\" again", printable(text));
+}
 
 Json json_of(std::string_view text) {
   return *Json::parse(text, kMostSettings, kDeepestSettings);

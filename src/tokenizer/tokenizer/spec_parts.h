@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "headwise/interop/file_subject.h"
 #include "headwise/json/json.h"
@@ -27,6 +28,11 @@ struct NamedToken {
   std::string text;
   std::uint32_t id = 0;
 };
+
+// What is wrong with a token of a file, or that it is among the `others`, which
+// it joins; else empty.
+Message token_fault(std::string_view text,
+                    std::unordered_set<std::string_view>& others);
 
 // A JSON text of this library.
 Json json_of(std::string_view text);

@@ -35,7 +35,7 @@ Result<TokenizerSpec> parse_vocab_txt(std::string_view text,
 // Mistral's tekken.json: tiktoken's ranks with an expression and special
 // tokens, whose ids come before those of the ranks. As in files of
 // SentencePiece, control tokens are never found in a text.
-Result<TokenizerSpec> tekken_spec(const Json& json, const FileSubject& subject);
+Result<TokenizerSpec> tekken_spec(Json json, const FileSubject& subject);
 
 // Whether the first line is one of tiktoken's ranks: a token in base64, a space
 // and its rank. The file says neither how texts are split nor which special

@@ -237,11 +237,8 @@ Result<TokenizerSpec> parse_vocab_txt(std::string_view text,
   std::unordered_set<std::string_view> tokens;
   for (const std::string_view line : text_lines(text)) {
     const auto id = static_cast<std::uint32_t>(tokens.size());
-    const bool is_new = tokens.insert(line).second;
-    if (line.empty() || !is_new) {
-      return subject_of_line(subject, id + std::size_t{1})
-          .bad_data(line.empty() ? "is empty"
-                                 : message("is \"{}\" again", printable(line)));
+    if (const Message fault = token_fault(line, tokens); !fault.empty()) {
+      return subject_of_line(subject, id + std::size_t{1}).bad_data(fault);
     }
     spec.vocabulary.emplace_back(line, id);
   }
