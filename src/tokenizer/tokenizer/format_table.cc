@@ -208,7 +208,14 @@ constexpr std::string_view kQwen2Json = R"J({"version": "1.0",
  "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
  "model": {"type": "BPE"}})J";
 
-constexpr auto kBpeClasses = std::to_array<BpeClass>({
+constexpr std::string_view kBertJson = R"J({"version": "1.0",
+ "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+ "pre_tokenizer": {"type": "BertPreTokenizer"},
+ "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 0], "cls": ["[CLS]", 0]},
+ "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+ "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}})J";
+
+constexpr auto kBpeClasses = std::to_array<TokenizerClass>({
     {"CLIPTokenizer", kClipJson, {"<|startoftext|>", "a</w>"}},
     {"RobertaTokenizer", kRobertaJson, {"<s>", "</s>", "<mask>"}},
     {"GPT2Tokenizer", kGpt2Json},
@@ -216,6 +223,12 @@ constexpr auto kBpeClasses = std::to_array<BpeClass>({
     {"LongformerTokenizer", kRobertaJson},
     {"LEDTokenizer", kRobertaJson},
     {"Qwen2Tokenizer", kQwen2Json},
+});
+
+constexpr auto kBertClasses = std::to_array<TokenizerClass>({
+    {"BertTokenizer", kBertJson},
+    {"DistilBertTokenizer", kBertJson},
+    {"ElectraTokenizer", kBertJson},
 });
 
 }  // namespace
@@ -241,17 +254,12 @@ const std::string_view kTekkenSpecialTokens =
  {"rank": 17, "token_str": "[SYSTEM_PROMPT]"},
  {"rank": 18, "token_str": "[/SYSTEM_PROMPT]"},
  {"rank": 19, "token_str": "[TOOL_CONTENT]"}])J";
-const std::string_view kBertJson = R"J({"version": "1.0",
- "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
- "pre_tokenizer": {"type": "BertPreTokenizer"},
- "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 0], "cls": ["[CLS]", 0]},
- "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
- "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}})J";
 
 std::span<const GgufSplit> gguf_splits() { return kGgufSplits; }
 std::span<const TiktokenFamily> tiktoken_families() {
   return kTiktokenFamilies;
 }
-std::span<const BpeClass> bpe_classes() { return kBpeClasses; }
+std::span<const TokenizerClass> bpe_classes() { return kBpeClasses; }
+std::span<const TokenizerClass> bert_classes() { return kBertClasses; }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

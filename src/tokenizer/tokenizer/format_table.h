@@ -51,16 +51,14 @@ std::span<const TiktokenFamily> tiktoken_families();
 // The special tokens of a tekken.json that names none.
 extern const std::string_view kTekkenSpecialTokens;
 
-// A class of tokenizers with vocab.json and merges.txt. Where no settings name
+// A class of tokenizers with a vocabulary and settings. Where no settings name
 // one, it is the first whose tokens are all there.
-struct BpeClass {
+struct TokenizerClass {
   std::string_view name;
   std::string_view json;  // of a tokenizer.json, but without ids
   std::array<std::string_view, 3> tokens{};
 };
-std::span<const BpeClass> bpe_classes();
-
-// BERT's tokenizer.json, without ids.
-extern const std::string_view kBertJson;
+std::span<const TokenizerClass> bpe_classes();
+std::span<const TokenizerClass> bert_classes();
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -17,7 +17,18 @@ class GgufTokenizer {
   GgufTokenizer(const GgufMetadata& metadata, const FileSubject& subject)
       : metadata_(metadata), subject_(subject) {}
 
-  Result<TokenizerSpec> read();
+  Result<TokenizerSpec> read() {
+    HEADWISE_TRY(take_tokens());
+    const auto model = value_or<std::string_view>("model", {});
+    if (model == "llama" || model == "t5") {
+      return sentencepiece(model == "t5");
+    }
+    if (model == "gpt2" || model == "bert") {
+      return model == "gpt2" ? byte_level() : bert();
+    }
+    return bad("model", message("is \"{}\"", printable(model)),
+               "llama, gpt2, bert or t5", ErrorCode::unsupported);
+  }
 
  private:
   // Null if there is none of this type.
@@ -36,181 +47,163 @@ class GgufTokenizer {
     return subject_.of_entry("tokenizer.ggml." + std::string(key))
         .error(code, std::move(given), std::move(expected));
   }
-  std::optional<NamedToken> token_of(std::string_view key) const;
-  PieceType type_of(std::size_t id) const {
-    const double type = types_.empty() ? 1 : types_[id];
-    return type >= 1 && type <= 6 ? static_cast<PieceType>(type)
-                                  : PieceType::normal;
+  std::optional<NamedToken> token_of(std::string_view key) const {
+    const double number = value_or<double>(key, -1);
+    if (!(number >= 0 && number < static_cast<double>(tokens_.size()))) {
+      return {};
+    }
+    const auto id = static_cast<std::uint32_t>(number);
+    return NamedToken{std::string(tokens_[id].text), id};
   }
-  Status take_lists();
-  Json added_tokens() const;
+
+  Status take_tokens() {
+    using Numbers = std::vector<double>;
+    const auto* const texts = find<std::vector<std::string_view>>("tokens");
+    if (texts == nullptr) {
+      return bad("tokens", "is missing", "a list of texts");
+    }
+    const auto scores = value_or<Numbers>("scores", {});
+    const auto types = value_or<Numbers>("token_type", {});
+    for (const auto* const list : {&scores, &types}) {
+      if (!list->empty() && list->size() != texts->size()) {
+        return bad(list == &scores ? "scores" : "token_type",
+                   message("has length {}", list->size()),
+                   message("{}", texts->size()));
+      }
+    }
+    for (const std::string_view text : *texts) {
+      const std::size_t id = tokens_.size();
+      const double type = types.empty() ? 1 : types[id];
+      tokens_.push_back({text,
+                         scores.empty() ? 0 : static_cast<float>(scores[id]),
+                         type >= 1 && type <= 6 ? static_cast<PieceType>(type)
+                                                : PieceType::normal});
+    }
+    const auto unknown = token_of("unknown_token_id");
+    if (types.empty() && unknown) {
+      tokens_[unknown->id].type = PieceType::unknown;
+    }
+    return ok();
+  }
+
+  Json added_tokens() const {
+    Json added = Json::array();
+    for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
+      const auto& [text, score, type] = tokens_[id];
+      if (type == PieceType::control || type == PieceType::user_defined) {
+        added.push_back(added_token(text, id, type == PieceType::control));
+      }
+    }
+    return added;
+  }
+
   // Whether bos and eos are added to a text where the file does not say.
-  Json edge_tokens(bool bos, bool eos) const;
-  Result<TokenizerSpec> sentencepiece(bool is_unigram) const;
-  Result<TokenizerSpec> byte_level() const;
-  Result<TokenizerSpec> bert() const;
+  Json edge_tokens(bool bos, bool eos) const {
+    const bool first = value_or("add_bos_token", bos);
+    const bool last = value_or("add_eos_token", eos);
+    return template_processing(first ? token_of("bos_token_id") : std::nullopt,
+                               last ? token_of("eos_token_id") : std::nullopt);
+  }
+
+  Result<TokenizerSpec> sentencepiece(bool is_unigram) const {
+    SentencePieceModel model;
+    model.model = is_unigram ? PieceModel::unigram : PieceModel::bpe;
+    model.pieces = tokens_;
+    for (ScoredPiece& piece : model.pieces) {
+      model.byte_fallback =
+          model.byte_fallback || piece.type == PieceType::byte;
+      if (piece.type == PieceType::unused && !is_unigram) {
+        piece.type = PieceType::normal;  // it fills up the vocabulary
+      }
+    }
+    model.add_dummy_prefix = value_or("add_space_prefix", true);
+    model.remove_extra_whitespaces =
+        value_or("remove_extra_whitespaces", false);
+    std::string chars_map;
+    for (const double byte :
+         value_or<std::vector<double>>("precompiled_charsmap", {})) {
+      const bool fits = byte >= -128 && byte <= 255;
+      chars_map += static_cast<char>(fits ? static_cast<int>(byte) : 0);
+    }
+    model.chars_map = chars_map;
+    HEADWISE_ASSIGN(auto spec, sentencepiece_spec(model, subject_));
+    spec.json["added_tokens"] = added_tokens();
+    spec.json["post_processor"] = edge_tokens(!is_unigram, is_unigram);
+    return spec;
+  }
+
+  Result<TokenizerSpec> byte_level() const {
+    const auto pre = value_or<std::string_view>("pre", {});
+    const auto splits = gguf_splits();
+    const auto split = std::ranges::find(splits, pre, &GgufSplit::name);
+    if (split == splits.end()) {
+      return bad("pre", message("is \"{}\"", printable(pre)),
+                 Message::verbatim(list_text(splits, ", ", &GgufSplit::name)),
+                 ErrorCode::unsupported);
+    }
+    const auto* const merges = find<std::vector<std::string_view>>("merges");
+    if (merges == nullptr) {
+      return bad("merges", "is missing", "a list of texts");
+    }
+    TokenizerSpec spec{
+        .subject = subject_,
+        .json = byte_level_json(split->split, split->ignores_merges)};
+    for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
+      spec.vocabulary.emplace_back(tokens_[id].text, id);
+    }
+    for (const std::string_view merge : *merges) {
+      if (!add_merge(merge, spec)) {
+        return bad("merges", message("has \"{}\"", printable(merge)),
+                   "two tokens with a space between them");
+      }
+    }
+    spec.json["added_tokens"] = added_tokens();
+    spec.json["post_processor"] = edge_tokens(split->adds_bos, /*eos=*/false);
+    return spec;
+  }
+
+  // Tokens at the beginning of a word have a mark, those inside have none.
+  Result<TokenizerSpec> bert() const {
+    constexpr std::string_view kMark = "\u2581";
+    const auto unknown = token_of("unknown_token_id");
+    const auto sep = token_of("seperator_token_id");
+    auto cls = token_of("cls_token_id");
+    cls = cls ? cls : token_of("bos_token_id");
+    if (!unknown || !sep || !cls) {
+      return bad("model", "is bert, without all of its tokens",
+                 "unknown_token_id, seperator_token_id and cls_token_id");
+    }
+    TokenizerSpec spec{.subject = subject_,
+                       .json = json_of(bert_classes()[0].json)};
+    for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
+      std::string token(tokens_[id].text);
+      if (token.starts_with(kMark)) {
+        token.erase(0, kMark.size());
+      } else if (tokens_[id].type == PieceType::normal &&
+                 !(token.starts_with('[') && token.ends_with(']'))) {
+        token.insert(0, "##");
+      }
+      spec.vocabulary.emplace_back(std::move(token), id);
+    }
+    Json added = added_tokens();
+    for (const std::string_view key :
+         {"unknown_token_id", "padding_token_id", "mask_token_id"}) {
+      const auto token = token_of(key);
+      if (token && tokens_[token->id].type != PieceType::control) {
+        added.push_back(added_token(token->text, token->id));
+      }
+    }
+    spec.json["added_tokens"] = std::move(added);
+    spec.json["model"]["unk_token"] = unknown->text;
+    spec.json["post_processor"]["sep"] = {sep->text, sep->id};
+    spec.json["post_processor"]["cls"] = {cls->text, cls->id};
+    return spec;
+  }
 
   const GgufMetadata& metadata_;
   const FileSubject& subject_;
-  std::vector<std::string_view> tokens_;
-  std::vector<double> scores_;  // empty: none
-  std::vector<double> types_;   // empty: all are normal
+  std::vector<ScoredPiece> tokens_;
 };
-
-std::optional<NamedToken> GgufTokenizer::token_of(std::string_view key) const {
-  const double number = value_or<double>(key, -1);
-  if (number < 0 || number >= static_cast<double>(tokens_.size())) {
-    return {};
-  }
-  const auto id = static_cast<std::uint32_t>(number);
-  return NamedToken{std::string(tokens_[id]), id};
-}
-
-Status GgufTokenizer::take_lists() {
-  const auto* const tokens = find<std::vector<std::string_view>>("tokens");
-  if (tokens == nullptr) {
-    return bad("tokens", "is missing", "a list of texts");
-  }
-  tokens_ = *tokens;
-  for (const auto& [key, into] :
-       {std::pair("scores", &scores_), std::pair("token_type", &types_)}) {
-    *into = value_or<std::vector<double>>(key, {});
-    if (!into->empty() && into->size() != tokens_.size()) {
-      return bad(key, message("has length {}", into->size()),
-                 message("{}", tokens_.size()));
-    }
-  }
-  return ok();
-}
-
-Json GgufTokenizer::added_tokens() const {
-  Json added = Json::array();
-  for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
-    const PieceType type = type_of(id);
-    if (type == PieceType::control || type == PieceType::user_defined) {
-      added.push_back(added_token(tokens_[id], id, type == PieceType::control));
-    }
-  }
-  return added;
-}
-
-Json GgufTokenizer::edge_tokens(bool bos, bool eos) const {
-  const bool first = value_or("add_bos_token", bos);
-  const bool last = value_or("add_eos_token", eos);
-  return template_processing(first ? token_of("bos_token_id") : std::nullopt,
-                             last ? token_of("eos_token_id") : std::nullopt);
-}
-
-Result<TokenizerSpec> GgufTokenizer::sentencepiece(bool is_unigram) const {
-  SentencePieceModel model;
-  model.model = is_unigram ? PieceModel::unigram : PieceModel::bpe;
-  const auto unknown = token_of("unknown_token_id");
-  for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    PieceType type = type_of(id);
-    if (types_.empty() && unknown && unknown->id == id) {
-      type = PieceType::unknown;
-    } else if (type == PieceType::unused && !is_unigram) {
-      type = PieceType::normal;  // it fills up the vocabulary
-    }
-    model.pieces.push_back(
-        {tokens_[id], scores_.empty() ? 0 : static_cast<float>(scores_[id]),
-         type});
-    model.byte_fallback = model.byte_fallback || type == PieceType::byte;
-  }
-  model.add_dummy_prefix = value_or("add_space_prefix", true);
-  model.remove_extra_whitespaces = value_or("remove_extra_whitespaces", false);
-  std::string chars_map;
-  for (const double byte :
-       value_or<std::vector<double>>("precompiled_charsmap", {})) {
-    chars_map += static_cast<char>(static_cast<int>(byte));
-  }
-  model.chars_map = chars_map;
-  HEADWISE_ASSIGN(auto spec, sentencepiece_spec(model, subject_));
-  spec.json["added_tokens"] = added_tokens();
-  spec.json["post_processor"] = edge_tokens(!is_unigram, is_unigram);
-  return spec;
-}
-
-Result<TokenizerSpec> GgufTokenizer::byte_level() const {
-  const auto pre = value_or<std::string_view>("pre", {});
-  const auto splits = gguf_splits();
-  const auto split = std::ranges::find(splits, pre, &GgufSplit::name);
-  if (split == splits.end()) {
-    return bad("pre", message("is \"{}\"", printable(pre)),
-               Message::verbatim(list_text(splits, ", ", &GgufSplit::name)),
-               ErrorCode::unsupported);
-  }
-  const auto* const merges = find<std::vector<std::string_view>>("merges");
-  if (merges == nullptr) {
-    return bad("merges", "is missing", "a list of texts");
-  }
-  TokenizerSpec spec{
-      .subject = subject_,
-      .json = byte_level_json(split->split, split->ignores_merges)};
-  for (const std::string_view token : tokens_) {
-    spec.vocabulary.emplace_back(
-        token, static_cast<std::uint32_t>(spec.vocabulary.size()));
-  }
-  for (const std::string_view merge : *merges) {
-    if (!add_merge(merge, spec)) {
-      return bad("merges", message("has \"{}\"", printable(merge)),
-                 "two tokens with a space between them");
-    }
-  }
-  spec.json["added_tokens"] = added_tokens();
-  spec.json["post_processor"] = edge_tokens(split->adds_bos, /*eos=*/false);
-  return spec;
-}
-
-// Tokens at the beginning of a word have a mark, those inside have none.
-Result<TokenizerSpec> GgufTokenizer::bert() const {
-  constexpr std::string_view kMark = "\u2581";
-  const auto unknown = token_of("unknown_token_id");
-  const auto sep = token_of("seperator_token_id");
-  auto cls = token_of("cls_token_id");
-  cls = cls ? cls : token_of("bos_token_id");
-  if (!unknown || !sep || !cls) {
-    return bad("model", "is bert, without all of its tokens",
-               "unknown_token_id, seperator_token_id and cls_token_id");
-  }
-  TokenizerSpec spec{.subject = subject_, .json = json_of(kBertJson)};
-  for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
-    std::string token(tokens_[id]);
-    if (token.starts_with(kMark)) {
-      token.erase(0, kMark.size());
-    } else if (type_of(id) == PieceType::normal &&
-               !(token.starts_with('[') && token.ends_with(']'))) {
-      token.insert(0, "##");
-    }
-    spec.vocabulary.emplace_back(std::move(token), id);
-  }
-  Json added = added_tokens();
-  for (const std::string_view key :
-       {"unknown_token_id", "padding_token_id", "mask_token_id"}) {
-    const auto token = token_of(key);
-    if (token && type_of(token->id) != PieceType::control) {
-      added.push_back(added_token(token->text, token->id));
-    }
-  }
-  spec.json["added_tokens"] = std::move(added);
-  spec.json["model"]["unk_token"] = unknown->text;
-  spec.json["post_processor"]["sep"] = {sep->text, sep->id};
-  spec.json["post_processor"]["cls"] = {cls->text, cls->id};
-  return spec;
-}
-
-Result<TokenizerSpec> GgufTokenizer::read() {
-  HEADWISE_TRY(take_lists());
-  const auto model = value_or<std::string_view>("model", {});
-  if (model == "llama" || model == "t5") {
-    return sentencepiece(model == "t5");
-  }
-  if (model == "gpt2" || model == "bert") {
-    return model == "gpt2" ? byte_level() : bert();
-  }
-  return bad("model", message("is \"{}\"", printable(model)),
-             "llama, gpt2, bert or t5", ErrorCode::unsupported);
-}
 
 }  // namespace
 

@@ -21,119 +21,58 @@ class TokenizerFileEvents : public NestedJsonEvents {
   // Whether the text is a vocab.json: the first value is an id.
   bool is_vocabulary() const { return is_vocabulary_; }
 
-  bool null() override { return value(nullptr); }
-  bool boolean(bool is_true) override { return value(is_true); }
-  // -0 is no id.
-  bool number_integer(std::int64_t number) override {
-    return value(number == 0 ? Json(-0.0) : Json(number));
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override {
+    return add(value == 0 ? Json(-0.0) : Json(value));  // no id
   }
-  bool number_unsigned(std::uint64_t number) override { return value(number); }
-  bool number_float(double number, const std::string& /*text*/) override {
-    return value(number);
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string& /*text*/) override {
+    return add(value);
   }
-  bool string(std::string& text) override {
-    if (list_ == List::none) {
-      return add(text);
-    }
-    if (in_entry_ && fields_ == 0) {
-      token_ = std::move(text);
-    } else if (list_ == List::merges && in_entry_ && fields_ == 1) {
-      spec_.merges.emplace_back(std::move(token_), std::move(text));
-    } else if (list_ != List::merges || in_entry_ || !add_merge(text, spec_)) {
-      return unexpected(Message::verbatim("\"" + printable(text) + "\""));
-    }
-    ++fields_;
-    return true;
-  }
-  bool key(std::string& text) override {
-    if (list_ == List::vocabulary) {
-      token_ = std::move(text);
-      return true;
-    }
-    keys_.back() = text;
-    return add_key(std::move(text));
+  bool string(std::string& value) override { return add(value); }
+  bool key(std::string& value) override {
+    keys_.back() = std::move(value);
+    return list() != List::none || add_key(keys_.back());
   }
   bool start_object(std::size_t /*elements*/) override {
-    if (list_ != List::none) {
-      return unexpected("an object");
-    }
-    if (!is_model("vocab")) {
-      return open_tree(Json::object());
-    }
-    list_ = List::vocabulary;
-    return true;
+    return open_tree(Json::object());
   }
-  bool end_object() override {
-    return list_ == List::vocabulary && !is_vocabulary_ ? end_list()
-                                                        : close_tree();
-  }
+  bool end_object() override { return close_tree(); }
   bool start_array(std::size_t /*elements*/) override {
-    if (list_ == List::none && (is_model("vocab") || is_model("merges"))) {
-      list_ = is_model("vocab") ? List::pieces : List::merges;
-      return true;
-    }
-    if (list_ == List::none && depth() > 0) {
-      return open_tree(Json::array());
-    }
-    fields_ = 0;
-    return (list_ != List::none && list_ != List::vocabulary &&
-            !std::exchange(in_entry_, true)) ||
-           unexpected("an array");
+    return open_.empty() ? unexpected("an array") : open_tree(Json::array());
   }
-  bool end_array() override {
-    if (list_ == List::none) {
-      return close_tree();
-    }
-    if (in_entry_ && fields_ != 2) {
-      return unexpected(message("a list of length {}", fields_));
-    }
-    return std::exchange(in_entry_, false) || end_list();
-  }
+  bool end_array() override { return close_tree(); }
 
  private:
   enum class List { none, vocabulary, pieces, merges };
 
-  // Whether the value of model.NAME begins.
-  bool is_model(std::string_view name) const {
-    return keys_.size() == 2 && keys_[0] == "model" && keys_[1] == name;
+  // The list that the next value is an entry of.
+  List list() const {
+    if (is_vocabulary_ && open_.size() == 1) {
+      return List::vocabulary;
+    }
+    if (open_.size() != 3 || !is_list()) {
+      return List::none;
+    }
+    return keys_[1] == "merges"       ? List::merges
+           : open_.back().is_object() ? List::vocabulary
+                                      : List::pieces;
   }
-  bool end_list() {
-    list_ = List::none;
-    return true;
-  }
-
-  // A value that is no text.
-  bool value(Json value) {
-    std::uint64_t id = 0;
-    double score = 0;
-    const bool is_id =
-        value.get(id) && id <= std::numeric_limits<std::uint32_t>::max();
-    if (is_id && list_ == List::none && open_.size() == 1 &&
-        open_[0].size() == 0) {
-      is_vocabulary_ = true;
-      list_ = List::vocabulary;
-      token_ = keys_[0];
-    }
-    if (list_ == List::none) {
-      return add(std::move(value));
-    }
-    if (list_ == List::vocabulary && is_id) {
-      spec_.vocabulary.emplace_back(std::move(token_),
-                                    static_cast<std::uint32_t>(id));
-      return true;
-    }
-    if (list_ == List::pieces && in_entry_ && fields_ == 1 &&
-        value.get(score)) {
-      spec_.pieces.emplace_back(std::move(token_), score);
-      ++fields_;
-      return true;
-    }
-    return unexpected(Message::verbatim(value.dump()));
+  bool is_list() const {
+    return keys_[0] == "model" && (keys_[1] == "vocab" || keys_[1] == "merges");
   }
 
   bool add(Json value) {
-    if (depth() == 0) {
+    std::uint64_t id = 0;
+    if (open_.empty()) {
       return unexpected("another value");
+    }
+    is_vocabulary_ = is_vocabulary_ || (open_.size() == 1 &&
+                                        open_[0].size() == 0 && value.get(id));
+    if (list() != List::none) {
+      return add_entry(value) ||
+             unexpected(Message::verbatim(printable(value.dump())));
     }
     Json& parent = open_.back();
     if (parent.is_array()) {
@@ -142,6 +81,35 @@ class TokenizerFileEvents : public NestedJsonEvents {
       parent[keys_.back()] = std::move(value);
     }
     return true;
+  }
+  bool add_entry(const Json& value) {
+    std::uint64_t id = 0;
+    double score = 0;
+    std::string text;
+    std::vector<std::string> pair;
+    switch (list()) {
+      case List::vocabulary:
+        if (value.get(id) && id <= std::numeric_limits<std::uint32_t>::max()) {
+          spec_.vocabulary.emplace_back(std::move(keys_.back()),
+                                        static_cast<std::uint32_t>(id));
+          return true;
+        }
+        return false;
+      case List::pieces:
+        if (value.is_array() && value.size() == 2 && value[0].get(text) &&
+            value[1].get(score)) {
+          spec_.pieces.emplace_back(std::move(text), score);
+          return true;
+        }
+        return false;
+      default:
+        if (value.get(pair) && pair.size() == 2) {
+          spec_.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
+          return true;
+        }
+        return open_.back().is_array() && value.get(text) &&
+               add_merge(text, spec_);
+    }
   }
   bool open_tree(Json empty) {
     open_.push_back(std::move(empty));
@@ -153,18 +121,20 @@ class TokenizerFileEvents : public NestedJsonEvents {
     open_.pop_back();
     keys_.pop_back();
     close();
-    if (!open_.empty()) {
-      return add(std::move(closed));
+    if (open_.empty()) {
+      spec_.json = std::move(closed);
+      return true;
     }
-    spec_.json = std::move(closed);
-    return true;
+    // The entries of a list are in the spec.
+    return (open_.size() == 2 && is_list()) || add(std::move(closed));
   }
 
   Place place() const override {
-    switch (list_) {
+    switch (list()) {
       case List::vocabulary:
-        return {(is_vocabulary_ ? "" : "model.vocab.") + printable(token_),
-                "a whole number below 2^32"};
+        return {
+            (is_vocabulary_ ? "" : "model.vocab.") + printable(keys_.back()),
+            "a whole number below 2^32"};
       case List::pieces:
         return {"model.vocab", "lists of a token and its score"};
       case List::merges:
@@ -179,11 +149,7 @@ class TokenizerFileEvents : public NestedJsonEvents {
   TokenizerSpec& spec_;
   std::vector<Json> open_;         // the innermost last
   std::vector<std::string> keys_;  // the last key of each; of arrays ""
-  List list_ = List::none;         // the list that is being read
   bool is_vocabulary_ = false;
-  bool in_entry_ = false;   // of the list
-  std::size_t fields_ = 0;  // of that entry, so far
-  std::string token_;
 };
 
 Status check_keys(const TokenizerSpec& spec) {

@@ -1,7 +1,6 @@
 // GPT-2's vocab.json and merges.txt, those of its relatives, and BERT's
 // vocab.txt.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_set>
 #include <utility>
@@ -17,52 +16,43 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// Sets `name` where the settings have a bool under `key`.
-Status take_flag(const JsonPart& settings, std::string_view key,
-                 std::string_view name, Json& into) {
+// Sets `key`, or `name`, where the settings have a bool under `key`.
+Status take_flag(const JsonPart& settings, std::string_view key, Json& into,
+                 std::string_view name = {}) {
   bool value = false;
   HEADWISE_TRY(settings.get(key, value));
   if (settings.at(key).exists()) {
-    into[name] = value;
+    into[name.empty() ? key : name] = value;
   }
   return ok();
 }
 
-// The class that wrote the settings, without "Fast"; empty for none, and for
-// one that says nothing.
-Result<std::string> tokenizer_class(const JsonPart& settings) {
+// What a tokenizer of the class in the settings has, with the ids of the spec.
+Status set_json(const JsonPart& settings,
+                std::span<const TokenizerClass> classes, TokenizerSpec& spec) {
+  const TokenIds ids = token_ids(spec);
   std::string name;
   HEADWISE_TRY(settings.get("tokenizer_class", name));
   if (name == "PreTrainedTokenizerFast" || name == "TokenizersBackend") {
-    return std::string();
+    name.clear();
+  } else if (name.ends_with("Fast")) {
+    name.resize(name.size() - 4);
   }
-  return name.ends_with("Fast") ? name.substr(0, name.size() - 4) : name;
-}
-
-Status set_bpe_json(const JsonPart& settings, TokenizerSpec& spec) {
-  const TokenIds ids = token_ids(spec);
-  HEADWISE_ASSIGN(const auto name, tokenizer_class(settings));
-  const auto classes = bpe_classes();
-  const auto found = std::ranges::find_if(classes, [&](const BpeClass& known) {
-    return name.empty() ? std::ranges::all_of(known.tokens,
-                                              [&](std::string_view text) {
-                                                return text.empty() ||
-                                                       ids.contains(text);
-                                              })
+  const auto is_there = [&](std::string_view text) {
+    return text.empty() || ids.contains(text);
+  };
+  const auto found = std::ranges::find_if(classes, [&](const auto& known) {
+    return name.empty() ? std::ranges::all_of(known.tokens, is_there)
                         : known.name == name;
   });
   if (found == classes.end()) {
     return settings.unexpected(
         "tokenizer_class",
-        Message::verbatim(list_text(classes, ", ", &BpeClass::name)),
+        Message::verbatim(list_text(classes, ", ", &TokenizerClass::name)),
         ErrorCode::unsupported);
   }
   spec.json = json_of(found->json);
-  Json& words = spec.json["pre_tokenizer"];
-  Json unused;
-  HEADWISE_TRY(take_flag(settings, "add_prefix_space", "add_prefix_space",
-                         words.find("use_regex") ? words : unused));
-  if (spec.json.find("post_processor")) {
+  if (spec.json.find("post_processor") != nullptr) {
     set_processing_ids(ids, spec.json["post_processor"]);
   }
   return ok();
@@ -97,7 +87,7 @@ Status add_entry(const JsonPart& part, AddedEntries& entries) {
     token = added_token(content, 0);
     for (const std::string_view flag :
          {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
-      HEADWISE_TRY(take_flag(part, flag, flag, token));
+      HEADWISE_TRY(take_flag(part, flag, token));
     }
   }
   return ok();
@@ -178,20 +168,12 @@ Status read_merges_file(const std::string& path, TokenizerSpec& spec) {
 }
 
 Status set_bert_json(const JsonPart& settings, TokenizerSpec& spec) {
-  HEADWISE_ASSIGN(const auto name, tokenizer_class(settings));
-  if (!name.empty() && name != "BertTokenizer" &&
-      name != "DistilBertTokenizer" && name != "ElectraTokenizer") {
-    return settings.unexpected("tokenizer_class",
-                               "BertTokenizer, DistilBertTokenizer or "
-                               "ElectraTokenizer",
-                               ErrorCode::unsupported);
-  }
-  spec.json = json_of(kBertJson);
+  HEADWISE_TRY(set_json(settings, bert_classes(), spec));
   for (const auto& [key, part] :
        {std::pair("do_lower_case", "lowercase"),
         std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
         std::pair("strip_accents", "strip_accents")}) {
-    HEADWISE_TRY(take_flag(settings, key, part, spec.json["normalizer"]));
+    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"], part));
   }
   const TokenIds ids = token_ids(spec);
   Json& added = spec.json["added_tokens"] = Json::array();
@@ -203,7 +185,6 @@ Status set_bert_json(const JsonPart& settings, TokenizerSpec& spec) {
       return spec.subject.bad_data(message("has no token {}", text));
     }
   }
-  set_processing_ids(ids, spec.json["post_processor"]);
   return ok();
 }
 
@@ -214,7 +195,11 @@ Status complete_vocabulary(TokenizerSpec& spec) {
   HEADWISE_TRY(read_merges_file(path, spec));
   HEADWISE_ASSIGN(const auto file,
                   read_settings(path, "tokenizer_config.json"));
-  HEADWISE_TRY(set_bpe_json(file.part(), spec));
+  HEADWISE_TRY(set_json(file.part(), bpe_classes(), spec));
+  Json& words = spec.json["pre_tokenizer"];
+  if (words.find("add_prefix_space") != nullptr) {
+    HEADWISE_TRY(take_flag(file.part(), "add_prefix_space", words));
+  }
   AddedEntries entries;
   HEADWISE_TRY(read_entries(path, file.part(), entries));
   const TokenIds ids = token_ids(spec);

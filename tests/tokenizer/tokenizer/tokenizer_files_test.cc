@@ -74,7 +74,7 @@ TEST_F(TokenizerFilesTest, WrongVocabTxtIsAnError) {
   write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
   EXPECT_EQ(error(),
             "Tokenizer::read: FOLDER/tokenizer_config.json: tokenizer_class is "
-            "MPNetTokenizer, expected BertTokenizer, DistilBertTokenizer or "
+            "MPNetTokenizer, expected BertTokenizer, DistilBertTokenizer, "
             "ElectraTokenizer");
 }
 
