@@ -18,7 +18,6 @@ constexpr std::array<std::uint8_t, 13> kGgufSizes = {1, 1, 2, 2, 4, 4, 4,
 // Lists of tokens are shorter.
 constexpr std::uint64_t kLongestList = std::uint64_t{1} << 24U;
 constexpr std::size_t kGgufFloat = 6;
-constexpr std::size_t kGgufBoolean = 7;
 constexpr std::size_t kGgufText = 8;
 constexpr std::size_t kGgufList = 9;
 constexpr std::size_t kGgufDouble = 12;
@@ -71,17 +70,28 @@ class GgufReader {
     return count;
   }
   Result<GgufValue> value() {
-    HEADWISE_ASSIGN(const auto type, this->type());
+    std::uint64_t count = 1;
+    HEADWISE_ASSIGN(auto type, this->type());
     if (type == kGgufList) {
-      return list();
+      HEADWISE_ASSIGN(type, this->type());
+      HEADWISE_ASSIGN(count, this->count(kGgufSizes[type]));
     }
-    if (type == kGgufText) {
-      HEADWISE_ASSIGN(const auto text, this->text());
-      return GgufValue(text);
+    if (type == kGgufList || count > kLongestList) {
+      return subject_.error(ErrorCode::unsupported,
+                            type == kGgufList ? "has a list of lists"
+                                              : "has a list that is too long",
+                            {}, at_);
     }
-    HEADWISE_ASSIGN(const auto bytes, take(kGgufSizes[type]));
-    const double number = gguf_number(type, bytes);
-    return type == kGgufBoolean ? GgufValue(number != 0) : GgufValue(number);
+    GgufValue value;
+    for (; count > 0; --count) {
+      if (type == kGgufText) {
+        HEADWISE_ASSIGN(value.texts.emplace_back(), text());
+      } else {
+        HEADWISE_ASSIGN(const auto bytes, take(kGgufSizes[type]));
+        value.numbers.push_back(gguf_number(type, bytes));
+      }
+    }
+    return value;
   }
 
  private:
@@ -101,51 +111,10 @@ class GgufReader {
     return type;
   }
 
-  Result<GgufValue> list() {
-    HEADWISE_ASSIGN(const auto type, this->type());
-    const std::size_t size = kGgufSizes[type];
-    HEADWISE_ASSIGN(const auto count, this->count(size));
-    if (type == kGgufList || count > kLongestList) {
-      return subject_.error(ErrorCode::unsupported,
-                            type == kGgufList ? "has a list of lists"
-                                              : "has a list that is too long",
-                            {}, at_);
-    }
-    std::vector<std::string_view> texts;
-    std::vector<double> numbers;
-    for (std::uint64_t n = 0; n < count; ++n) {
-      if (type == kGgufText) {
-        HEADWISE_ASSIGN(texts.emplace_back(), text());
-      } else {
-        HEADWISE_ASSIGN(const auto bytes, take(size));
-        numbers.push_back(gguf_number(type, bytes));
-      }
-    }
-    return type == kGgufText ? GgufValue(std::move(texts))
-                             : GgufValue(std::move(numbers));
-  }
-
   std::string_view all_;
   const FileSubject& subject_;
   std::size_t at_ = 0;
 };
-
-Status check_gguf_version(GgufReader& reader, const FileSubject& subject) {
-  HEADWISE_ASSIGN(const auto magic, reader.number(4));
-  HEADWISE_ASSIGN(const auto version, reader.number(4));
-  if (magic != little_endian_number(kGgufMagic)) {
-    return subject.bad_data("is no GGUF file");
-  }
-  if ((version & 0xFFFFU) == 0) {
-    return subject.error(ErrorCode::unsupported, "is big-endian",
-                         "little-endian");
-  }
-  return version == 2 || version == 3
-             ? ok()
-             : Status(subject.error(ErrorCode::unsupported,
-                                    message("has version {}", version),
-                                    "2 or 3"));
-}
 
 }  // namespace
 
@@ -154,7 +123,18 @@ Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
   constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8;
   constexpr std::uint64_t kLeastPair = 8 + 4 + 1;
   GgufReader reader(bytes, subject);
-  HEADWISE_TRY(check_gguf_version(reader, subject));
+  HEADWISE_ASSIGN(const auto magic, reader.number(4));
+  HEADWISE_ASSIGN(const auto version, reader.number(4));
+  if (magic != little_endian_number(kGgufMagic)) {
+    return subject.bad_data("is no GGUF file");
+  }
+  if (version != 2 && version != 3) {
+    const bool is_big_endian = (version & 0xFFFFU) == 0;
+    return subject.error(ErrorCode::unsupported,
+                         is_big_endian ? Message("is big-endian")
+                                       : message("has version {}", version),
+                         is_big_endian ? "little-endian" : "2 or 3");
+  }
   HEADWISE_TRY(reader.count(kLeastTensor));
   HEADWISE_ASSIGN(const auto pairs, reader.count(kLeastPair));
   GgufMetadata metadata;

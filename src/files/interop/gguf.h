@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -15,10 +14,12 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 inline constexpr std::string_view kGgufMagic = "GGUF";
 
-// Texts are parts of the file; numbers of every type are doubles.
-using GgufValue =
-    std::variant<bool, double, std::string_view, std::vector<double>,
-                 std::vector<std::string_view>>;
+// A value, or those of a list. Texts are parts of the file; numbers of every
+// type are doubles, bools 0 or 1.
+struct GgufValue {
+  std::vector<std::string_view> texts;
+  std::vector<double> numbers;
+};
 using GgufMetadata = std::map<std::string_view, GgufValue>;
 
 // `bytes`, all of the file, must outlive the metadata. Errors: bad_data;

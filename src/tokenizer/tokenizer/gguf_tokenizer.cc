@@ -19,7 +19,7 @@ class GgufTokenizer {
 
   Result<TokenizerSpec> read() {
     HEADWISE_TRY(take_tokens());
-    const auto model = value_or<std::string_view>("model", {});
+    const auto model = text("model");
     if (model == "llama" || model == "t5") {
       return sentencepiece(model == "t5");
     }
@@ -31,16 +31,21 @@ class GgufTokenizer {
   }
 
  private:
-  // Null if there is none of this type.
-  template <class T>
-  const T* find(std::string_view key) const {
+  const GgufValue& find(std::string_view key) const {
+    static const GgufValue kNone;
     const auto found = metadata_.find("tokenizer.ggml." + std::string(key));
-    return found == metadata_.end() ? nullptr : std::get_if<T>(&found->second);
+    return found == metadata_.end() ? kNone : found->second;
   }
-  template <class T>
-  T value_or(std::string_view key, T otherwise) const {
-    const T* const value = find<T>(key);
-    return value == nullptr ? otherwise : *value;
+  double number(std::string_view key, double otherwise) const {
+    const auto& numbers = find(key).numbers;
+    return numbers.size() == 1 ? numbers[0] : otherwise;
+  }
+  bool flag(std::string_view key, bool otherwise) const {
+    return number(key, otherwise ? 1 : 0) != 0;
+  }
+  std::string_view text(std::string_view key) const {
+    const auto& texts = find(key).texts;
+    return texts.size() == 1 ? texts[0] : "";
   }
   Error bad(std::string_view key, Message given, Message expected,
             ErrorCode code = ErrorCode::bad_data) const {
@@ -48,33 +53,31 @@ class GgufTokenizer {
         .error(code, std::move(given), std::move(expected));
   }
   std::optional<NamedToken> token_of(std::string_view key) const {
-    const double number = value_or<double>(key, -1);
-    if (!(number >= 0 && number < static_cast<double>(tokens_.size()))) {
+    const double id = number(key, -1);
+    if (!(id >= 0 && id < static_cast<double>(tokens_.size()))) {
       return {};
     }
-    const auto id = static_cast<std::uint32_t>(number);
-    return NamedToken{std::string(tokens_[id].text), id};
+    const auto n = static_cast<std::uint32_t>(id);
+    return NamedToken{std::string(tokens_[n].text), n};
   }
 
   Status take_tokens() {
-    using Numbers = std::vector<double>;
-    const auto* const texts = find<std::vector<std::string_view>>("tokens");
-    if (texts == nullptr) {
+    const auto& texts = find("tokens").texts;
+    const auto& scores = find("scores").numbers;
+    const auto& types = find("token_type").numbers;
+    if (texts.empty()) {
       return bad("tokens", "is missing", "a list of texts");
     }
-    const auto scores = value_or<Numbers>("scores", {});
-    const auto types = value_or<Numbers>("token_type", {});
-    for (const auto* const list : {&scores, &types}) {
-      if (!list->empty() && list->size() != texts->size()) {
-        return bad(list == &scores ? "scores" : "token_type",
-                   message("has length {}", list->size()),
-                   message("{}", texts->size()));
+    for (const auto& [key, list] :
+         {std::pair("scores", &scores), std::pair("token_type", &types)}) {
+      if (!list->empty() && list->size() != texts.size()) {
+        return bad(key, message("has length {}", list->size()),
+                   message("{}", texts.size()));
       }
     }
-    for (const std::string_view text : *texts) {
-      const std::size_t id = tokens_.size();
+    for (std::size_t id = 0; id < texts.size(); ++id) {
       const double type = types.empty() ? 1 : types[id];
-      tokens_.push_back({text,
+      tokens_.push_back({texts[id],
                          scores.empty() ? 0 : static_cast<float>(scores[id]),
                          type >= 1 && type <= 6 ? static_cast<PieceType>(type)
                                                 : PieceType::normal});
@@ -99,8 +102,8 @@ class GgufTokenizer {
 
   // Whether bos and eos are added to a text where the file does not say.
   Json edge_tokens(bool bos, bool eos) const {
-    const bool first = value_or("add_bos_token", bos);
-    const bool last = value_or("add_eos_token", eos);
+    const bool first = flag("add_bos_token", bos);
+    const bool last = flag("add_eos_token", eos);
     return template_processing(first ? token_of("bos_token_id") : std::nullopt,
                                last ? token_of("eos_token_id") : std::nullopt);
   }
@@ -116,12 +119,10 @@ class GgufTokenizer {
         piece.type = PieceType::normal;  // it fills up the vocabulary
       }
     }
-    model.add_dummy_prefix = value_or("add_space_prefix", true);
-    model.remove_extra_whitespaces =
-        value_or("remove_extra_whitespaces", false);
+    model.add_dummy_prefix = flag("add_space_prefix", true);
+    model.remove_extra_whitespaces = flag("remove_extra_whitespaces", false);
     std::string chars_map;
-    for (const double byte :
-         value_or<std::vector<double>>("precompiled_charsmap", {})) {
+    for (const double byte : find("precompiled_charsmap").numbers) {
       const bool fits = byte >= -128 && byte <= 255;
       chars_map += static_cast<char>(fits ? static_cast<int>(byte) : 0);
     }
@@ -133,7 +134,7 @@ class GgufTokenizer {
   }
 
   Result<TokenizerSpec> byte_level() const {
-    const auto pre = value_or<std::string_view>("pre", {});
+    const auto pre = text("pre");
     const auto splits = gguf_splits();
     const auto split = std::ranges::find(splits, pre, &GgufSplit::name);
     if (split == splits.end()) {
@@ -141,8 +142,8 @@ class GgufTokenizer {
                  Message::verbatim(list_text(splits, ", ", &GgufSplit::name)),
                  ErrorCode::unsupported);
     }
-    const auto* const merges = find<std::vector<std::string_view>>("merges");
-    if (merges == nullptr) {
+    const auto& merges = find("merges").texts;
+    if (merges.empty()) {
       return bad("merges", "is missing", "a list of texts");
     }
     TokenizerSpec spec{
@@ -151,7 +152,7 @@ class GgufTokenizer {
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
       spec.vocabulary.emplace_back(tokens_[id].text, id);
     }
-    for (const std::string_view merge : *merges) {
+    for (const std::string_view merge : merges) {
       if (!add_merge(merge, spec)) {
         return bad("merges", message("has \"{}\"", printable(merge)),
                    "two tokens with a space between them");
@@ -212,9 +213,8 @@ Result<TokenizerSpec> parse_gguf_tokenizer(std::string_view bytes,
   constexpr std::string_view kWhole = "tokenizer.huggingface.json";
   HEADWISE_ASSIGN(const auto metadata, read_gguf_metadata(bytes, subject));
   const auto whole = metadata.find(kWhole);
-  if (whole != metadata.end() &&
-      std::holds_alternative<std::string_view>(whole->second)) {
-    return parse_tokenizer_json(std::get<std::string_view>(whole->second),
+  if (whole != metadata.end() && !whole->second.texts.empty()) {
+    return parse_tokenizer_json(whole->second.texts[0],
                                 subject.of_entry(std::string(kWhole)));
   }
   return GgufTokenizer(metadata, subject).read();

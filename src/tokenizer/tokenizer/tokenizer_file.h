@@ -1,7 +1,8 @@
-// Reads a tokenizer.json, and each of the other files that a tokenizer may be
-// in.
+// Reads the files that a tokenizer may be in.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "headwise/base/result.h"
@@ -11,7 +12,14 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-// Errors of all: bad_data, about `subject`.
+// Files other than GGUF have less.
+inline constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20U;
+
+// `path`: a file, or a folder with one. What is in the file says its kind.
+// Errors: io_error; bad_data, for a folder with none, too; unsupported.
+Result<TokenizerSpec> read_tokenizer_spec(const std::string& path);
+
+// For each kind. Errors of all: bad_data, about `subject`.
 
 // Checks the vocabulary and the merges. The other parts are checked by those
 // who read them.

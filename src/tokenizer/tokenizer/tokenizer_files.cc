@@ -1,4 +1,4 @@
-#include "tokenizer/tokenizer_files.h"
+// Finds out what kind of file a tokenizer is in.
 
 #include <array>
 #include <optional>

@@ -11,7 +11,6 @@
 #include "interop/read_bytes.h"
 #include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
-#include "tokenizer/tokenizer_files.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {

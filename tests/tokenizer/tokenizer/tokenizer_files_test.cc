@@ -1,4 +1,4 @@
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_file.h"
 
 #include <gtest/gtest.h>
 
