@@ -87,29 +87,28 @@ class TokenizerFileEvents : public NestedJsonEvents {
     double score = 0;
     std::string text;
     std::vector<std::string> pair;
-    switch (list()) {
-      case List::vocabulary:
-        if (value.get(id) && id <= std::numeric_limits<std::uint32_t>::max()) {
-          spec_.vocabulary.emplace_back(std::move(keys_.back()),
-                                        static_cast<std::uint32_t>(id));
-          return true;
-        }
-        return false;
-      case List::pieces:
-        if (value.is_array() && value.size() == 2 && value[0].get(text) &&
-            value[1].get(score)) {
-          spec_.pieces.emplace_back(std::move(text), score);
-          return true;
-        }
-        return false;
-      default:
-        if (value.get(pair) && pair.size() == 2) {
-          spec_.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
-          return true;
-        }
-        return open_.back().is_array() && value.get(text) &&
-               add_merge(text, spec_);
+    const bool is_pair = value.is_array() && value.size() == 2;
+    if (list() == List::vocabulary) {
+      const bool fits =
+          value.get(id) && id <= std::numeric_limits<std::uint32_t>::max();
+      if (fits) {
+        spec_.vocabulary.emplace_back(std::move(keys_.back()),
+                                      static_cast<std::uint32_t>(id));
+      }
+      return fits;
     }
+    if (list() == List::pieces) {
+      const bool fits = is_pair && value[0].get(text) && value[1].get(score);
+      if (fits) {
+        spec_.pieces.emplace_back(std::move(text), score);
+      }
+      return fits;
+    }
+    if (is_pair && value.get(pair)) {
+      spec_.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
+      return true;
+    }
+    return open_.back().is_array() && value.get(text) && add_merge(text, spec_);
   }
   bool open_tree(Json empty) {
     open_.push_back(std::move(empty));
@@ -140,10 +139,9 @@ class TokenizerFileEvents : public NestedJsonEvents {
       case List::merges:
         return {"model.merges",
                 "pairs of tokens, as a list or with a space between them"};
-      case List::none:
-        break;
+      default:
+        return {"", "an object"};
     }
-    return {"", "an object"};
   }
 
   TokenizerSpec& spec_;

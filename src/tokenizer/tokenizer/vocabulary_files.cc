@@ -15,14 +15,11 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// Sets `key`, or `name`, where the settings have a bool under `key`.
-Status take_flag(const JsonPart& settings, std::string_view key, Json& into,
-                 std::string_view name = {}) {
+// Sets `into` where the settings have a bool under `key`.
+Status take_flag(const JsonPart& settings, std::string_view key, Json& into) {
   bool value = false;
   HEADWISE_TRY(settings.get(key, value));
-  if (settings.at(key).exists()) {
-    into[name.empty() ? key : name] = value;
-  }
+  into = settings.at(key).exists() ? Json(value) : into;
   return ok();
 }
 
@@ -69,12 +66,10 @@ Status add_entry(const JsonPart& part, AddedEntries& entries) {
   if (!part.exists()) {
     return ok();
   }
-  for (std::size_t n = 0; part.json().is_array() && n < part.json().size();
-       ++n) {
-    HEADWISE_TRY(
-        add_entry({&part.json()[n], part.subject(), part.path()}, entries));
-  }
   if (part.json().is_array()) {
+    for (const Json& one : part.json()) {
+      HEADWISE_TRY(add_entry({&one, part.subject(), part.path()}, entries));
+    }
     return ok();
   }
   std::string content;
@@ -86,7 +81,7 @@ Status add_entry(const JsonPart& part, AddedEntries& entries) {
     token = added_token(content, 0);
     for (const std::string_view flag :
          {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
-      HEADWISE_TRY(take_flag(part, flag, token));
+      HEADWISE_TRY(take_flag(part, flag, token[flag]));
     }
   }
   return ok();
@@ -172,7 +167,7 @@ Status set_bert_json(const JsonPart& settings, TokenizerSpec& spec) {
        {std::pair("do_lower_case", "lowercase"),
         std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
         std::pair("strip_accents", "strip_accents")}) {
-    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"], part));
+    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"][part]));
   }
   const TokenIds ids = token_ids(spec);
   Json& added = spec.json["added_tokens"] = Json::array();
@@ -197,7 +192,8 @@ Status complete_vocabulary(TokenizerSpec& spec) {
   HEADWISE_TRY(set_json(file.part(), bpe_classes(), spec));
   Json& words = spec.json["pre_tokenizer"];
   if (words.find("add_prefix_space") != nullptr) {
-    HEADWISE_TRY(take_flag(file.part(), "add_prefix_space", words));
+    HEADWISE_TRY(
+        take_flag(file.part(), "add_prefix_space", words["add_prefix_space"]));
   }
   AddedEntries entries;
   HEADWISE_TRY(read_entries(path, file.part(), entries));
