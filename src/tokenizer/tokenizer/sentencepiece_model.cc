@@ -1,161 +1,143 @@
-#include "tokenizer/sentencepiece_model.h"
-
+// Reads the protobuf of SentencePiece.
 #include <bit>
-#include <cmath>
-#include <optional>
-#include <unordered_set>
+#include <type_traits>
 
-#include "interop/error_text.h"
-#include "interop/utf8.h"
-#include "tokenizer/protobuf_fields.h"
+#include "interop/little_endian.h"
+#include "tokenizer/sentencepiece_file.h"
 #include "tokenizer/spec_parts.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-using Field = ProtobufFields::Field;
-using Kind = ProtobufFields::Kind;
+struct ProtobufField {
+  std::uint64_t key = 0;
+  std::uint64_t number = 0;
+  std::string_view bytes;  // only of a text, a message and a fixed number
+};
+bool take_number(std::string_view& rest, std::uint64_t& number) {
+  number = 0;
+  for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(rest.front());
+    rest.remove_prefix(1);
+    number |= std::uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// False if the bytes are no field; groups are none.
+bool take_field(std::string_view& rest, ProtobufField& field) {
+  if (!take_number(rest, field.key) || field.key >> 3U == 0) {
+    return false;
+  }
+  const std::uint64_t form = field.key & 7U;
+  std::uint64_t size = form == 1 ? 8 : form == 5 ? 4 : 0;
+  if (form > 5 || form == 3 || form == 4 ||
+      (form == 0 && !take_number(rest, field.number)) ||
+      (form == 2 && !take_number(rest, size)) || size > rest.size()) {
+    return false;
+  }
+  field.bytes = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return true;
+}
+
+// The keys of field `n`, for each way to write it.
+constexpr std::uint64_t number_key(std::uint64_t n) { return n << 3U; }
+constexpr std::uint64_t bytes_key(std::uint64_t n) { return n << 3U | 2U; }
+constexpr std::uint64_t float_key(std::uint64_t n) { return n << 3U | 5U; }
 
 // Calls `take` with each field; the first false, or bytes that are no field,
 // end the reading.
 template <class Take>
-bool all_fields(std::string_view message, const Take& take) {
-  ProtobufFields fields(message);
-  Field field;
-  while (!fields.done()) {
-    if (!fields.next(field) || !take(field)) {
+bool each_field(std::string_view message, const Take& take) {
+  ProtobufField field;
+  while (!message.empty()) {
+    if (!take_field(message, field) || !take(field)) {
       return false;
     }
   }
   return true;
 }
 
-bool take_piece(std::string_view message, ScoredPiece& piece) {
-  return all_fields(message, [&](const Field& field) {
-    if (field.is(1, Kind::bytes)) {
-      piece.text = field.bytes;
-    } else if (field.is(2, Kind::fixed32)) {
-      piece.score =
-          std::bit_cast<float>(static_cast<std::uint32_t>(field.number));
-    } else if (field.is(3, Kind::number)) {
-      piece.type = static_cast<PieceType>(field.number);
-      return field.number >= 1 && field.number <= 6;
+// The last field `n`, or `into` as it is; false for bytes that are no message.
+template <class T>
+bool read(std::string_view message, std::uint64_t n, T& into) {
+  return each_field(message, [&](const ProtobufField& field) {
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      into = field.key == bytes_key(n) ? field.bytes : into;
+    } else if constexpr (std::is_same_v<T, float>) {
+      const auto bits =
+          static_cast<std::uint32_t>(little_endian_number(field.bytes));
+      into = field.key == float_key(n) ? std::bit_cast<float>(bits) : into;
+    } else if (field.key == number_key(n)) {
+      into = std::is_same_v<T, bool> ? T(field.number != 0) : T(field.number);
     }
     return true;
   });
+}
+
+bool take_piece(std::string_view message, ScoredPiece& piece) {
+  std::uint64_t type = 1;
+  const bool whole = read(message, 1, piece.text) &&
+                     read(message, 2, piece.score) && read(message, 3, type);
+  piece.type = static_cast<PieceType>(type);
+  return whole && type >= 1 && type <= 6;
 }
 
 bool take_trainer(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const Field& field) {
-    if (field.is(3, Kind::number)) {
-      model.model = static_cast<PieceModel>(field.number);
-      return field.number >= 1 && field.number <= 4;
-    }
-    if (field.is(24, Kind::number)) {
-      model.whitespace_as_suffix = field.number != 0;
-    } else if (field.is(35, Kind::number)) {
-      model.byte_fallback = field.number != 0;
-    } else if (field.is(44, Kind::bytes)) {
-      model.unk_surface = field.bytes;
-    } else if (field.is(46, Kind::bytes)) {
-      model.bos = field.bytes;
-    } else if (field.is(47, Kind::bytes)) {
-      model.eos = field.bytes;
-    }
-    return true;
-  });
+  auto type = static_cast<std::uint64_t>(model.model);
+  const bool whole =
+      read(message, 3, type) && read(message, 24, model.whitespace_as_suffix) &&
+      read(message, 35, model.byte_fallback) &&
+      read(message, 44, model.unk_surface) && read(message, 46, model.bos) &&
+      read(message, 47, model.eos);
+  model.model = static_cast<PieceModel>(type);
+  return whole && type >= 1 && type <= 4;
 }
 
 bool take_normalizer(std::string_view message, SentencePieceModel& model) {
-  return all_fields(message, [&](const Field& field) {
-    if (field.is(2, Kind::bytes)) {
-      model.chars_map = field.bytes;
-    } else if (field.is(3, Kind::number)) {
-      model.add_dummy_prefix = field.number != 0;
-    } else if (field.is(4, Kind::number)) {
-      model.remove_extra_whitespaces = field.number != 0;
-    } else if (field.is(5, Kind::number)) {
-      model.escape_whitespaces = field.number != 0;
-    }
-    return true;
-  });
-}
-
-Status check_piece(const ScoredPiece& piece, std::size_t id,
-                   const FileSubject& subject) {
-  const auto bad = [&](Message given, Message expected = {}) {
-    return subject.of_entry(message("piece {}", id).text())
-        .bad_data(std::move(given), std::move(expected));
-  };
-  if (piece.text.empty()) {
-    return bad("is empty");
-  }
-  if (piece.text.size() > kMostTokenBytes) {
-    return bad(message("has {} bytes", piece.text.size()),
-               message("at most {}", kMostTokenBytes));
-  }
-  if (!std::isfinite(piece.score)) {
-    return bad("has a score that is not finite");
-  }
-  if (find_invalid_utf8(piece.text)) {
-    return bad("is not UTF-8 text");
-  }
-  return ok();
+  return read(message, 2, model.chars_map) &&
+         read(message, 3, model.add_dummy_prefix) &&
+         read(message, 4, model.remove_extra_whitespaces) &&
+         read(message, 5, model.escape_whitespaces);
 }
 
 }  // namespace
 
-Result<std::size_t> find_unknown_piece(const std::vector<ScoredPiece>& pieces,
-                                       const FileSubject& subject) {
-  std::optional<std::size_t> unknown;
-  std::unordered_set<std::string_view> texts(pieces.size());
-  for (std::size_t id = 0; id < pieces.size(); ++id) {
-    HEADWISE_TRY(check_piece(pieces[id], id, subject));
-    const auto about = subject.of_entry(message("piece {}", id).text());
-    if (!texts.insert(pieces[id].text).second) {
-      return about.bad_data(
-          message("is \"{}\" again", printable(pieces[id].text)));
-    }
-    if (pieces[id].type == PieceType::unknown) {
-      if (unknown) {
-        return about.bad_data(
-            message("is for unknown characters, like piece {}", *unknown));
-      }
-      unknown = id;
-    }
-  }
-  return unknown ? Result(*unknown)
-                 : subject.bad_data("has no piece for unknown characters");
+bool is_sentencepiece(std::string_view bytes) {
+  ProtobufField piece;
+  ProtobufField text;
+  return take_field(bytes, piece) && piece.key == bytes_key(1) &&
+         take_field(piece.bytes, text) && text.key == bytes_key(1);
 }
 
 Result<SentencePieceModel> read_sentencepiece(std::string_view bytes,
                                               const FileSubject& subject) {
   SentencePieceModel model;
-  bool denormalizes = false;
-  const bool whole = all_fields(bytes, [&](const Field& field) {
-    if (field.is(1, Kind::bytes)) {
-      return model.pieces.size() < kMostTokens &&
-             take_piece(field.bytes, model.pieces.emplace_back());
+  SentencePieceModel denormalizer;
+  const bool whole = each_field(bytes, [&](const ProtobufField& field) {
+    switch (field.key) {
+      case bytes_key(1):
+        return model.pieces.size() < kMostTokens &&
+               take_piece(field.bytes, model.pieces.emplace_back());
+      case bytes_key(2):
+        return take_trainer(field.bytes, model);
+      case bytes_key(3):
+        return take_normalizer(field.bytes, model);
+      case bytes_key(5):
+        return take_normalizer(field.bytes, denormalizer);
+      default:
+        return true;
     }
-    if (field.is(2, Kind::bytes)) {
-      return take_trainer(field.bytes, model);
-    }
-    if (field.is(3, Kind::bytes)) {
-      return take_normalizer(field.bytes, model);
-    }
-    if (field.is(5, Kind::bytes)) {
-      SentencePieceModel denormalizer;
-      const bool taken = take_normalizer(field.bytes, denormalizer);
-      denormalizes = !denormalizer.chars_map.empty();
-      return taken;
-    }
-    return true;
   });
   if (!whole) {
     return subject.bad_data("is damaged", "SentencePiece's protobuf");
   }
   HEADWISE_TRY(check_utf8(subject.of_entry("unk_surface"), model.unk_surface));
-  if (denormalizes) {
+  if (!denormalizer.chars_map.empty()) {
     return subject.error(ErrorCode::unsupported,
                          "has rules for decoded texts (denormalizer_spec)");
   }

@@ -1,5 +1,6 @@
 #include "tokenizer/spec_parts.h"
 
+#include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
 
@@ -9,18 +10,21 @@ namespace {
 constexpr std::size_t kMostSettings = std::size_t{16} << 20U;
 constexpr int kDeepestSettings = 64;
 
-Json token_of_template(const NamedToken& token, int sequence) {
-  return {{"SpecialToken", {{"id", token.text}, {"type_id", sequence}}}};
-}
-
-Json token_and_id(const NamedToken& token) {
-  Json pair = Json::array();
-  pair.push_back(token.text);
-  pair.push_back(token.id);
-  return pair;
-}
-
 }  // namespace
+
+Message token_fault(std::string_view text,
+                    std::unordered_set<std::string_view>& others) {
+  return text.empty()                    ? Message("is empty")
+         : text.size() > kMostTokenBytes ? message("has {} bytes, more than {}",
+                                                   text.size(), kMostTokenBytes)
+         : others.insert(text).second
+             ? Message()
+             : message("is \"{}\" again", printable(text));
+}
+
+Json json_of(std::string_view text) {
+  return *Json::parse(text, kMostSettings, kDeepestSettings);
+}
 
 Json added_token(std::string_view content, std::uint32_t id, bool special) {
   return {{"id", id},          {"content", content}, {"single_word", false},
@@ -30,65 +34,38 @@ Json added_token(std::string_view content, std::uint32_t id, bool special) {
 
 Json template_processing(const std::optional<NamedToken>& first,
                          const std::optional<NamedToken>& last) {
-  if (!first && !last) {
-    return nullptr;
-  }
-  Json single = Json::array();
-  Json pair = Json::array();
-  Json tokens = Json::object();
-  const auto add = [&](const NamedToken& token, int sequence) {
-    pair.push_back(token_of_template(token, sequence));
-    Json ids = Json::array();
-    ids.push_back(token.id);
-    Json texts = Json::array();
-    texts.push_back(token.text);
-    tokens[token.text] = {{"id", token.text}, {"ids", ids}, {"tokens", texts}};
+  Json json = json_of(
+      R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {}})");
+  const auto add = [&](const std::optional<NamedToken>& token, int sequence) {
+    if (token) {
+      const auto& [text, id] = *token;
+      json["pair"].push_back(
+          {{"SpecialToken", {{"id", text}, {"type_id", sequence}}}});
+      json["special_tokens"][text] = {
+          {"id", text}, {"ids", {id}}, {"tokens", {text}}};
+    }
   };
   for (const int sequence : {0, 1}) {
-    if (first) {
-      add(*first, sequence);
+    const std::string_view name = sequence == 0 ? "A" : "B";
+    add(first, sequence);
+    json["pair"].push_back(
+        {{"Sequence", {{"id", name}, {"type_id", sequence}}}});
+    add(last, sequence);
+    if (sequence == 0) {
+      json["single"] = json["pair"];
     }
-    pair.push_back(
-        {{"Sequence",
-          {{"id", sequence == 0 ? "A" : "B"}, {"type_id", sequence}}}});
-    if (last) {
-      add(*last, sequence);
-    }
-    single = sequence == 0 ? pair : single;
   }
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", pair},
-          {"special_tokens", tokens}};
+  return first || last ? json : nullptr;
 }
 
-Json cls_sep_processing(std::string_view type, const NamedToken& cls,
-                        const NamedToken& sep) {
-  return {
-      {"type", type}, {"sep", token_and_id(sep)}, {"cls", token_and_id(cls)}};
-}
-
-Json wordpiece_json(std::string_view unknown) {
-  return {
-      {"version", "1.0"},
-      {"normalizer",
-       {{"type", "BertNormalizer"},
-        {"clean_text", true},
-        {"handle_chinese_chars", true},
-        {"strip_accents", nullptr},
-        {"lowercase", true}}},
-      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-      {"model",
-       {{"type", "WordPiece"},
-        {"unk_token", unknown},
-        {"continuing_subword_prefix", "##"},
-        {"max_input_chars_per_word", 100}}}};
-}
-
-Json byte_level_split(std::span<const std::string_view> patterns) {
-  Json steps = Json::array();
-  for (const std::string_view pattern : patterns) {
+Json byte_level_json(const WordSplit& split, bool ignores_merges) {
+  Json json = json_of(R"({"version": "1.0",
+      "pre_tokenizer": {"type": "Sequence", "pretokenizers": []},
+      "decoder": {"type": "ByteLevel", "add_prefix_space": true,
+                  "trim_offsets": true, "use_regex": true},
+      "model": {"type": "BPE"}})");
+  Json& steps = json["pre_tokenizer"]["pretokenizers"];
+  for (const std::string_view pattern : split.patterns) {
     if (!pattern.empty()) {
       steps.push_back({{"type", "Split"},
                        {"pattern", {{"Regex", pattern}}},
@@ -96,34 +73,36 @@ Json byte_level_split(std::span<const std::string_view> patterns) {
                        {"invert", false}});
     }
   }
-  steps.push_back({{"type", "ByteLevel"},
-                   {"add_prefix_space", false},
-                   {"trim_offsets", true},
-                   {"use_regex", false}});
-  return {{"type", "Sequence"}, {"pretokenizers", steps}};
+  steps.push_back(json_of(R"({"type": "ByteLevel", "add_prefix_space": false,
+                              "trim_offsets": true, "use_regex": false})"));
+  json["model"]["ignore_merges"] = ignores_merges;
+  if (split.composes) {
+    json["normalizer"] = {{"type", "NFC"}};
+  }
+  return json;
 }
 
-Json byte_level_decoding() {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", true},
-          {"trim_offsets", true},
-          {"use_regex", true}};
+TokenIds token_ids(const TokenizerSpec& spec) {
+  return {spec.vocabulary.begin(), spec.vocabulary.end()};
 }
 
-Result<std::string> tokenizer_class(const JsonPart& settings) {
-  std::string name;
-  HEADWISE_TRY(settings.get("tokenizer_class", name));
-  if (name == "PreTrainedTokenizerFast" || name == "TokenizersBackend") {
-    return std::string();
+void set_processing_ids(const TokenIds& ids, Json& processing) {
+  for (const std::string_view key : {"sep", "cls"}) {
+    std::string text;
+    if (!processing[key][0].get(text) || !ids.contains(text)) {
+      processing = nullptr;
+      return;
+    }
+    processing[key][1] = ids.at(text);
   }
-  if (name.ends_with("Fast")) {
-    name.resize(name.size() - 4);
-  }
-  return name;
 }
 
 std::string folder_of(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
+}
+
+FileSubject subject_of_line(const FileSubject& file, std::size_t number) {
+  return file.of_entry(message("line {}", number).text());
 }
 
 Result<SettingsFile> read_settings(const std::string& path,

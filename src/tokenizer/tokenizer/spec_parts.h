@@ -1,16 +1,18 @@
-// Parts of a tokenizer.json, for files of other formats.
+// Parts of a tokenizer.json, for files of other formats, and the files next to
+// them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "headwise/interop/file_subject.h"
 #include "headwise/json/json.h"
 #include "headwise/version.h"
+#include "tokenizer/format_table.h"
 #include "tokenizer/json_part.h"
 #include "tokenizer/tokenizer_spec.h"
 
@@ -22,29 +24,37 @@ inline constexpr std::string_view kReadTokenizer = "Tokenizer::read";
 inline constexpr std::size_t kMostTokenBytes = 1024;
 inline constexpr std::size_t kMostTokens = std::size_t{1} << 24U;
 
-// An entry of added_tokens that is cut out of texts before they are normalised.
-Json added_token(std::string_view content, std::uint32_t id, bool special);
-
 struct NamedToken {
   std::string text;
   std::uint32_t id = 0;
 };
+
+// What is wrong with a token of a file, or that it is among the `others`, which
+// it joins; else empty.
+Message token_fault(std::string_view text,
+                    std::unordered_set<std::string_view>& others);
+
+// A JSON text of this library.
+Json json_of(std::string_view text);
+
+// An entry of added_tokens that is cut out of texts before they are normalised.
+Json added_token(std::string_view content, std::uint32_t id,
+                 bool special = true);
+
 // Adds a token in front of each text, and one behind it; null for neither.
 Json template_processing(const std::optional<NamedToken>& first,
                          const std::optional<NamedToken>& last);
 
-// BertProcessing or RobertaProcessing.
-Json cls_sep_processing(std::string_view type, const NamedToken& cls,
-                        const NamedToken& sep);
+// Byte-level BPE, but for tokens.
+Json byte_level_json(const WordSplit& split, bool ignores_merges);
 
-Json byte_level_decoding();
+// The ids of the spec's vocabulary, which must outlive them.
+using TokenIds = std::unordered_map<std::string_view, std::uint32_t>;
+TokenIds token_ids(const TokenizerSpec& spec);
 
-// Everything of BERT but its tokens and their vocabulary.
-Json wordpiece_json(std::string_view unknown);
-
-// The pre-tokenizer that cuts texts by regular expressions, one after another,
-// and takes the bytes of the words. Empty expressions are passed over.
-Json byte_level_split(std::span<const std::string_view> patterns);
+// Sets the ids of the tokens that a BertProcessing or a RobertaProcessing
+// names; null if one is not there.
+void set_processing_ids(const TokenIds& ids, Json& processing);
 
 // A file with settings in the folder of another one.
 struct SettingsFile {
@@ -56,30 +66,9 @@ struct SettingsFile {
 Result<SettingsFile> read_settings(const std::string& path,
                                    std::string_view name);
 
-// The class that wrote the settings, without "Fast"; empty for none, and for
-// one that says nothing.
-Result<std::string> tokenizer_class(const JsonPart& settings);
-
-// The ids of a vocabulary, which must outlive them.
-class TokenIds {
- public:
-  explicit TokenIds(const TokenizerSpec& spec) {
-    for (const auto& [token, id] : spec.vocabulary) {
-      ids_.emplace(token, id);
-    }
-  }
-  std::optional<NamedToken> find(std::string_view token) const {
-    const auto found = ids_.find(token);
-    return found == ids_.end()
-               ? std::nullopt
-               : std::optional(NamedToken{std::string(token), found->second});
-  }
-
- private:
-  std::unordered_map<std::string_view, std::uint32_t> ids_;
-};
-
 // The folder that a file lies in, with a slash; empty for the current one.
 std::string folder_of(const std::string& path);
+
+FileSubject subject_of_line(const FileSubject& file, std::size_t number);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

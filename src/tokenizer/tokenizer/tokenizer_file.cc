@@ -18,142 +18,61 @@ class TokenizerFileEvents : public NestedJsonEvents {
  public:
   explicit TokenizerFileEvents(TokenizerSpec& spec) : spec_(spec) {}
 
-  bool null() override { return add(nullptr, "null"); }
-  bool boolean(bool value) override { return add(value, "a bool"); }
+  // Whether the text is a vocab.json: the first value is an id.
+  bool is_vocabulary() const { return is_vocabulary_; }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
   bool number_integer(std::int64_t value) override {
-    return is_score() ? add_score(static_cast<double>(value))
-                      : add(value, "a negative number");
+    return add(value == 0 ? Json(-0.0) : Json(value));  // no id
   }
-  bool number_unsigned(std::uint64_t value) override {
-    if (is_score()) {
-      return add_score(static_cast<double>(value));
-    }
-    if (list_ == List::vocabulary) {
-      if (value > std::numeric_limits<std::uint32_t>::max()) {
-        return unexpected(message("the id {}", value));
-      }
-      spec_.vocabulary.emplace_back(std::move(token_),
-                                    static_cast<std::uint32_t>(value));
-      return true;
-    }
-    return add(value, "a number");
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string& /*text*/) override {
+    return add(value);
   }
-  bool number_float(double value, const std::string& text) override {
-    return is_score() ? add_score(value) : add(value, text);
-  }
-  bool string(std::string& value) override {
-    switch (list_) {
-      case List::none:
-        return add(std::string_view(value), "");
-      case List::merges:
-        return add_merge(value);
-      case List::pieces:
-        if (inner_ && fields_ == 0) {
-          ++fields_;
-          token_ = std::move(value);
-          return true;
-        }
-        [[fallthrough]];
-      default:
-        return unexpected("a text");
-    }
-  }
+  bool string(std::string& value) override { return add(value); }
   bool key(std::string& value) override {
-    if (list_ == List::vocabulary) {
-      token_ = std::move(value);
-      return true;
-    }
-    keys_.back() = value;
-    return add_key(std::move(value));
+    keys_.back() = std::move(value);
+    return list() != List::none || add_key(keys_.back());
   }
   bool start_object(std::size_t /*elements*/) override {
-    if (is_list("vocab")) {
-      list_ = List::vocabulary;
-      return true;
-    }
-    return list_ == List::none ? open_tree(Json::object())
-                               : unexpected("an object");
+    return open_tree(Json::object());
   }
-  bool end_object() override {
-    if (list_ == List::vocabulary) {
-      list_ = List::none;
-      return true;
-    }
-    return close_tree();
-  }
+  bool end_object() override { return close_tree(); }
   bool start_array(std::size_t /*elements*/) override {
-    if (is_list("vocab") || is_list("merges")) {
-      list_ = keys_.back() == "vocab" ? List::pieces : List::merges;
-      return true;
-    }
-    if (list_ == List::none) {
-      return depth() == 0 ? unexpected("an array") : open_tree(Json::array());
-    }
-    if (list_ == List::vocabulary || inner_) {
-      return unexpected("an array");
-    }
-    inner_ = true;
-    fields_ = 0;
-    return true;
+    return open_.empty() ? unexpected("an array") : open_tree(Json::array());
   }
-  bool end_array() override {
-    if (list_ == List::none) {
-      return close_tree();
-    }
-    if (!inner_) {
-      list_ = List::none;
-      return true;
-    }
-    if (fields_ != 2) {
-      return unexpected(message("a list of length {}", fields_));
-    }
-    inner_ = false;
-    return true;
-  }
+  bool end_array() override { return close_tree(); }
 
  private:
   enum class List { none, vocabulary, pieces, merges };
 
-  // Whether the value of model.NAME begins.
-  bool is_list(std::string_view name) const {
-    return list_ == List::none && keys_.size() == 2 && keys_[0] == "model" &&
-           keys_[1] == name;
+  // The list that the next value is an entry of.
+  List list() const {
+    if (is_vocabulary_ && open_.size() == 1) {
+      return List::vocabulary;
+    }
+    if (open_.size() != 3 || !is_list()) {
+      return List::none;
+    }
+    return keys_[1] == "merges"       ? List::merges
+           : open_.back().is_object() ? List::vocabulary
+                                      : List::pieces;
   }
-  bool is_score() const {
-    return list_ == List::pieces && inner_ && fields_ == 1;
-  }
-  bool add_score(double score) {
-    ++fields_;
-    spec_.pieces.emplace_back(std::move(token_), score);
-    return true;
+  bool is_list() const {
+    return keys_[0] == "model" && (keys_[1] == "vocab" || keys_[1] == "merges");
   }
 
-  // "a b", or one of ["a", "b"].
-  bool add_merge(std::string& text) {
-    if (inner_) {
-      if (fields_ == 0) {
-        token_ = std::move(text);
-      } else if (fields_ == 1) {
-        spec_.merges.emplace_back(std::move(token_), std::move(text));
-      }
-      ++fields_;
-      return true;
+  bool add(Json value) {
+    std::uint64_t id = 0;
+    if (open_.empty()) {
+      return unexpected("another value");
     }
-    if (text.starts_with("#version")) {
-      return true;
-    }
-    const std::size_t space = text.find(' ');
-    if (space == std::string::npos ||
-        text.find(' ', space + 1) != std::string::npos) {
-      return unexpected(Message::verbatim("\"" + printable(text) + "\""));
-    }
-    spec_.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
-    return true;
-  }
-
-  bool add(Json value, const Message& given) {
-    if (list_ != List::none || depth() == 0) {
-      return unexpected(given);
+    is_vocabulary_ = is_vocabulary_ || (open_.size() == 1 &&
+                                        open_[0].size() == 0 && value.get(id));
+    if (list() != List::none) {
+      return add_entry(value) ||
+             unexpected(Message::verbatim(printable(value.dump())));
     }
     Json& parent = open_.back();
     if (parent.is_array()) {
@@ -162,6 +81,34 @@ class TokenizerFileEvents : public NestedJsonEvents {
       parent[keys_.back()] = std::move(value);
     }
     return true;
+  }
+  bool add_entry(const Json& value) {
+    std::uint64_t id = 0;
+    double score = 0;
+    std::string text;
+    std::vector<std::string> pair;
+    const bool is_pair = value.is_array() && value.size() == 2;
+    if (list() == List::vocabulary) {
+      const bool fits =
+          value.get(id) && id <= std::numeric_limits<std::uint32_t>::max();
+      if (fits) {
+        spec_.vocabulary.emplace_back(std::move(keys_.back()),
+                                      static_cast<std::uint32_t>(id));
+      }
+      return fits;
+    }
+    if (list() == List::pieces) {
+      const bool fits = is_pair && value[0].get(text) && value[1].get(score);
+      if (fits) {
+        spec_.pieces.emplace_back(std::move(text), score);
+      }
+      return fits;
+    }
+    if (is_pair && value.get(pair)) {
+      spec_.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
+      return true;
+    }
+    return open_.back().is_array() && value.get(text) && add_merge(text, spec_);
   }
   bool open_tree(Json empty) {
     open_.push_back(std::move(empty));
@@ -177,52 +124,83 @@ class TokenizerFileEvents : public NestedJsonEvents {
       spec_.json = std::move(closed);
       return true;
     }
-    return add(std::move(closed), "");
+    // The entries of a list are in the spec.
+    return (open_.size() == 2 && is_list()) || add(std::move(closed));
   }
 
   Place place() const override {
-    switch (list_) {
+    switch (list()) {
       case List::vocabulary:
-        return {"model.vocab." + printable(token_),
-                "a whole number below 2^32"};
+        return {
+            (is_vocabulary_ ? "" : "model.vocab.") + printable(keys_.back()),
+            "a whole number below 2^32"};
       case List::pieces:
         return {"model.vocab", "lists of a token and its score"};
       case List::merges:
         return {"model.merges",
                 "pairs of tokens, as a list or with a space between them"};
-      case List::none:
+      default:
         return {"", "an object"};
     }
-    return {};
   }
 
   TokenizerSpec& spec_;
   std::vector<Json> open_;         // the innermost last
   std::vector<std::string> keys_;  // the last key of each; of arrays ""
-  List list_ = List::none;         // the list that is being read
-  bool inner_ = false;             // in one of its entries
-  std::size_t fields_ = 0;         // of that entry, so far
-  std::string token_;
+  bool is_vocabulary_ = false;
 };
 
-constexpr std::array<std::string_view, 9> kKeys = {
-    "version",       "truncation",     "padding", "added_tokens", "normalizer",
-    "pre_tokenizer", "post_processor", "decoder", "model"};
+Status check_keys(const TokenizerSpec& spec) {
+  constexpr std::array<std::string_view, 9> kKeys = {
+      "version",        "truncation", "padding",
+      "added_tokens",   "normalizer", "pre_tokenizer",
+      "post_processor", "decoder",    "model"};
+  for (std::size_t n = 0; n < spec.json.size(); ++n) {
+    if (std::ranges::find(kKeys, spec.json.key(n)) == kKeys.end()) {
+      return spec.subject.bad_data(
+          message("has the unknown key {}", printable(spec.json.key(n))));
+    }
+  }
+  return ok();
+}
 
 }  // namespace
+
+bool add_merge(std::string_view text, TokenizerSpec& spec) {
+  const std::size_t space = text.find(' ');
+  if (text.starts_with("#version")) {
+    return true;
+  }
+  if (space == std::string_view::npos ||
+      text.find(' ', space + 1) != std::string_view::npos) {
+    return false;
+  }
+  spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+  return true;
+}
 
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
                                            const FileSubject& subject) {
   TokenizerSpec spec{.subject = subject};
   TokenizerFileEvents events(spec);
   HEADWISE_TRY(read_json(text, events, subject));
-  for (std::size_t n = 0; n < spec.json.size(); ++n) {
-    const std::string_view key = spec.json.key(n);
-    if (std::ranges::find(kKeys, key) == kKeys.end()) {
-      return JsonPart(&spec.json, subject, "")
-          .fault(message("has the unknown key {}", printable(key)));
-    }
+  if (events.is_vocabulary()) {
+    return subject.bad_data("is a vocabulary", "a tokenizer.json");
   }
+  HEADWISE_TRY(check_keys(spec));
+  return spec;
+}
+
+Result<TokenizerSpec> parse_any_json(std::string_view text,
+                                     const FileSubject& subject) {
+  TokenizerSpec spec{.subject = subject};
+  TokenizerFileEvents events(spec);
+  HEADWISE_TRY(read_json(text, events, subject));
+  if (spec.json.find("config") || spec.json.find("vocab")) {
+    return tekken_spec(spec.json, subject);
+  }
+  HEADWISE_TRY(events.is_vocabulary() ? complete_vocabulary(spec)
+                                      : check_keys(spec));
   return spec;
 }
 

@@ -1,4 +1,4 @@
-#include "tokenizer/tokenizer_files.h"
+// Finds out what kind of file a tokenizer is in.
 
 #include <array>
 #include <optional>
@@ -7,16 +7,11 @@
 #include "interop/folder.h"
 #include "interop/gguf.h"
 #include "interop/input_file.h"
-#include "interop/json_events.h"
 #include "interop/mapped_file.h"
 #include "interop/read_bytes.h"
-#include "tokenizer/gguf_tokenizer.h"
 #include "tokenizer/sentencepiece_file.h"
 #include "tokenizer/spec_parts.h"
-#include "tokenizer/tekken_file.h"
-#include "tokenizer/tiktoken_file.h"
 #include "tokenizer/tokenizer_file.h"
-#include "tokenizer/vocabulary_files.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -29,56 +24,6 @@ constexpr auto kTokenizerFiles = std::to_array<std::string_view>(
      "sentencepiece.bpe.model", "qwen.tiktoken", "vocab.json", "encoder.json",
      "vocab.txt"});
 
-enum class JsonKind { tokenizer, tekken, vocabulary };
-
-// Ends the reading at the first value that tells.
-class KindEvents : public JsonEvents {
- public:
-  JsonKind kind() const { return kind_; }
-  bool start_object(std::size_t /*elements*/) override {
-    return !std::exchange(in_object_, true);
-  }
-  bool key(std::string& key) override {
-    if (key == "config" || key == "vocab" || key == "special_tokens") {
-      kind_ = JsonKind::tekken;
-    }
-    return true;
-  }
-  bool number_unsigned(std::uint64_t /*value*/) override {
-    kind_ = JsonKind::vocabulary;
-    return false;
-  }
-  bool null() override { return true; }
-  bool string(std::string& /*value*/) override { return true; }
-  bool start_array(std::size_t /*elements*/) override { return false; }
-
- private:
-  Place place() const override { return {}; }
-
-  bool in_object_ = false;
-  JsonKind kind_ = JsonKind::tokenizer;
-};
-
-JsonKind json_kind(std::string_view text, const FileSubject& subject) {
-  KindEvents events;
-  const Status unused = read_json(text, events, subject);
-  static_cast<void>(unused);
-  return events.kind();
-}
-
-Result<TokenizerSpec> parse_json(std::string_view text,
-                                 const FileSubject& subject) {
-  switch (json_kind(text, subject)) {
-    case JsonKind::tekken:
-      return parse_tekken(text, subject);
-    case JsonKind::vocabulary:
-      return parse_vocab_json(text, subject.file);
-    case JsonKind::tokenizer:
-      break;
-  }
-  return parse_tokenizer_json(text, subject);
-}
-
 Result<TokenizerSpec> parse_file(std::string_view bytes,
                                  const FileSubject& subject) {
   if (is_sentencepiece(bytes)) {
@@ -88,7 +33,7 @@ Result<TokenizerSpec> parse_file(std::string_view bytes,
   }
   const std::size_t first = bytes.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && bytes[first] == '{') {
-    return parse_json(bytes, subject);
+    return parse_any_json(bytes, subject);
   }
   if (is_tiktoken(bytes)) {
     return parse_tiktoken(bytes, subject);
@@ -97,7 +42,7 @@ Result<TokenizerSpec> parse_file(std::string_view bytes,
     return subject.bad_data("has merges alone",
                             "the vocabulary that they belong to");
   }
-  return parse_vocab_txt(bytes, subject.file);
+  return parse_vocab_txt(bytes, subject);
 }
 
 Result<TokenizerSpec> read_whole(InputFile& file) {

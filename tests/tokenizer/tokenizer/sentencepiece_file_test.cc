@@ -108,7 +108,7 @@ TEST(SentencePieceFileTest, OtherFilesAreErrors) {
   EXPECT_EQ(error(whole + piece("a", 0, 1)),
             "read: a.model: piece 7 is \"a\" again");
   EXPECT_EQ(error(whole + piece("<u>", 0, 2)),
-            "read: a.model: piece 7 is for unknown characters, like piece 0");
+            "read: a.model: piece 7 is another one for unknown characters");
   EXPECT_EQ(error(whole + piece("\xFF", 0, 1)),
             "read: a.model: piece 7 is not UTF-8 text");
   EXPECT_EQ(error(whole + piece("c", NAN, 1)),

@@ -1,0 +1,231 @@
+// GPT-2's vocab.json and merges.txt, those of its relatives, and BERT's
+// vocab.txt.
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "headwise/interop/token_text.h"
+#include "interop/error_text.h"
+#include "interop/input_file.h"
+#include "interop/read_bytes.h"
+#include "tokenizer/spec_parts.h"
+#include "tokenizer/tokenizer_file.h"
+
+namespace headwise::inline HEADWISE_ABI::tokenizer {
+namespace {
+
+// Sets `into` where the settings have a bool under `key`.
+Status take_flag(const JsonPart& settings, std::string_view key, Json& into) {
+  bool value = false;
+  HEADWISE_TRY(settings.get(key, value));
+  into = settings.at(key).exists() ? Json(value) : into;
+  return ok();
+}
+
+// What a tokenizer of the class in the settings has, with the ids of the spec.
+Status set_json(const JsonPart& settings,
+                std::span<const TokenizerClass> classes, TokenizerSpec& spec) {
+  const TokenIds ids = token_ids(spec);
+  std::string name;
+  HEADWISE_TRY(settings.get("tokenizer_class", name));
+  if (name == "PreTrainedTokenizerFast" || name == "TokenizersBackend") {
+    name.clear();
+  } else if (name.ends_with("Fast")) {
+    name.resize(name.size() - 4);
+  }
+  const auto is_there = [&](std::string_view text) {
+    return text.empty() || ids.contains(text);
+  };
+  const auto found = std::ranges::find_if(classes, [&](const auto& known) {
+    return name.empty() ? std::ranges::all_of(known.tokens, is_there)
+                        : known.name == name;
+  });
+  if (found == classes.end()) {
+    return settings.unexpected(
+        "tokenizer_class",
+        Message::verbatim(list_text(classes, ", ", &TokenizerClass::name)),
+        ErrorCode::unsupported);
+  }
+  spec.json = json_of(found->json);
+  if (spec.json.find("post_processor") != nullptr) {
+    set_processing_ids(ids, spec.json["post_processor"]);
+  }
+  return ok();
+}
+
+// Tokens that files next to a vocabulary add to it, by their texts.
+struct AddedEntry {
+  std::optional<std::uint32_t> id{};
+  Json token{};
+};
+using AddedEntries = std::map<std::string, AddedEntry>;
+
+// A text or an object is one token, a list several; null is none.
+Status add_entry(const JsonPart& part, AddedEntries& entries) {
+  if (!part.exists()) {
+    return ok();
+  }
+  if (part.json().is_array()) {
+    for (const Json& one : part.json()) {
+      HEADWISE_TRY(add_entry({&one, part.subject(), part.path()}, entries));
+    }
+    return ok();
+  }
+  std::string content;
+  if (!part.json().get(content)) {
+    HEADWISE_TRY(part.require("content", content));
+  }
+  Json& token = entries[content].token;
+  if (token.is_null() || part.json().is_object()) {
+    token = added_token(content, 0);
+    for (const std::string_view flag :
+         {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
+      HEADWISE_TRY(take_flag(part, flag, token[flag]));
+    }
+  }
+  return ok();
+}
+
+Status read_entries(const std::string& path, const JsonPart& settings,
+                    AddedEntries& entries) {
+  HEADWISE_ASSIGN(const auto map,
+                  read_settings(path, "special_tokens_map.json"));
+  for (const JsonPart& part : {settings, map.part()}) {
+    for (const std::string_view name :
+         {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
+          "cls_token", "mask_token", "additional_special_tokens"}) {
+      HEADWISE_TRY(add_entry(part.at(name), entries));
+    }
+  }
+  const JsonPart decoder = settings.at("added_tokens_decoder");
+  for (std::size_t n = 0; decoder.exists() && n < decoder.json().size(); ++n) {
+    HEADWISE_TRY(add_entry(decoder.at(decoder.json().key(n)), entries));
+  }
+  HEADWISE_ASSIGN(const auto added, read_settings(path, "added_tokens.json"));
+  for (std::size_t n = 0; n < added.json.size(); ++n) {
+    const std::string& text = added.json.key(n);
+    std::size_t id = 0;
+    HEADWISE_TRY(added.part().get(text, id));
+    AddedEntry& entry = entries[text];
+    entry.id = static_cast<std::uint32_t>(id);
+    entry.token = entry.token.is_null() ? added_token(text, 0) : entry.token;
+  }
+  return ok();
+}
+
+// The list added_tokens, by ids. New tokens become part of the vocabulary, with
+// the ids that the files say, or those after all others.
+void set_added_tokens(AddedEntries entries, TokenizerSpec& spec) {
+  // The ids name the texts where they are.
+  spec.vocabulary.reserve(spec.vocabulary.size() + entries.size());
+  const TokenIds ids = token_ids(spec);
+  std::uint32_t next = 0;
+  for (const auto& [token, id] : spec.vocabulary) {
+    next = std::max(next, id + 1);
+  }
+  std::multimap<std::uint32_t, Json> by_id;
+  for (auto& [content, entry] : entries) {
+    const auto known = ids.find(content);
+    const std::uint32_t id = known != ids.end() ? known->second
+                             : entry.id         ? *entry.id
+                                                : next++;
+    if (known == ids.end()) {
+      spec.vocabulary.emplace_back(content, id);
+    }
+    entry.token["id"] = id;
+    by_id.emplace(id, std::move(entry.token));
+  }
+  Json& added = spec.json["added_tokens"] = Json::array();
+  for (auto& [id, token] : by_id) {
+    added.push_back(std::move(token));
+  }
+}
+
+Status read_merges_file(const std::string& path, TokenizerSpec& spec) {
+  const bool release = path.ends_with("encoder.json");
+  const std::string merges =
+      folder_of(path) + (release ? "vocab.bpe" : "merges.txt");
+  const FileSubject subject{std::string(kReadTokenizer), merges};
+  HEADWISE_ASSIGN(auto file, InputFile::open(kReadTokenizer, merges));
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(file, kMostTokenizerBytes));
+  HEADWISE_TRY(check_utf8(subject, text_of(bytes)));
+  const auto lines = text_lines(text_of(bytes));
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    if (!lines[n].empty() && !add_merge(lines[n], spec)) {
+      return subject_of_line(subject, n + 1)
+          .bad_data(message("is \"{}\"", printable(lines[n])),
+                    "two tokens with a space between them");
+    }
+  }
+  return ok();
+}
+
+Status set_bert_json(const JsonPart& settings, TokenizerSpec& spec) {
+  HEADWISE_TRY(set_json(settings, bert_classes(), spec));
+  for (const auto& [key, part] :
+       {std::pair("do_lower_case", "lowercase"),
+        std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
+        std::pair("strip_accents", "strip_accents")}) {
+    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"][part]));
+  }
+  const TokenIds ids = token_ids(spec);
+  Json& added = spec.json["added_tokens"] = Json::array();
+  for (const std::string_view text :
+       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    if (const auto token = ids.find(text); token != ids.end()) {
+      added.push_back(added_token(text, token->second));
+    } else if (text != "[MASK]") {
+      return spec.subject.bad_data(message("has no token {}", text));
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+Status complete_vocabulary(TokenizerSpec& spec) {
+  const std::string& path = spec.subject.file;
+  HEADWISE_TRY(read_merges_file(path, spec));
+  HEADWISE_ASSIGN(const auto file,
+                  read_settings(path, "tokenizer_config.json"));
+  HEADWISE_TRY(set_json(file.part(), bpe_classes(), spec));
+  Json& words = spec.json["pre_tokenizer"];
+  if (words.find("add_prefix_space") != nullptr) {
+    HEADWISE_TRY(
+        take_flag(file.part(), "add_prefix_space", words["add_prefix_space"]));
+  }
+  AddedEntries entries;
+  HEADWISE_TRY(read_entries(path, file.part(), entries));
+  const TokenIds ids = token_ids(spec);
+  const bool named = !entries.empty();
+  for (const std::string_view text : {"<|endoftext|>", "<|startoftext|>", "<s>",
+                                      "</s>", "<unk>", "<pad>", "<mask>"}) {
+    if (!named && ids.contains(text)) {
+      Json& token = entries[std::string(text)].token = added_token(text, 0);
+      token["lstrip"] = text == "<mask>";
+    }
+  }
+  set_added_tokens(std::move(entries), spec);
+  return ok();
+}
+
+Result<TokenizerSpec> parse_vocab_txt(std::string_view text,
+                                      const FileSubject& subject) {
+  TokenizerSpec spec{.subject = subject};
+  HEADWISE_TRY(check_utf8(subject, text));
+  std::unordered_set<std::string_view> tokens;
+  for (const std::string_view line : text_lines(text)) {
+    const auto id = static_cast<std::uint32_t>(tokens.size());
+    if (const Message fault = token_fault(line, tokens); !fault.empty()) {
+      return subject_of_line(subject, id + std::size_t{1}).bad_data(fault);
+    }
+    spec.vocabulary.emplace_back(line, id);
+  }
+  HEADWISE_ASSIGN(const auto file,
+                  read_settings(subject.file, "tokenizer_config.json"));
+  HEADWISE_TRY(set_bert_json(file.part(), spec));
+  return spec;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::tokenizer
