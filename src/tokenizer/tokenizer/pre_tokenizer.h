@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -21,6 +23,15 @@ struct Piece {
   std::uint32_t end = 0;
 };
 
+// What becomes of the matches in a piece.
+enum class SplitBehavior {
+  removed,
+  isolated,              // pieces of their own
+  merged_with_previous,  // each ends the piece before it
+  merged_with_next,      // each begins the piece behind it
+  contiguous             // pieces of their own, adjacent ones as one
+};
+
 // A text and its pieces, from left to right; none is empty. What lies between
 // them was removed. Memory is reused from text to text.
 class PieceList {
@@ -34,21 +45,22 @@ class PieceList {
     return text_->text().substr(piece.begin, piece.end - piece.begin);
   }
 
-  // Adds bytes [begin, end) of the text to the next pieces, if there are any.
-  void keep(std::uint32_t begin, std::uint32_t end);
-  // The pieces that were kept become the pieces.
-  void exchange_pieces();
+  // Writes the matches in a text, from left to right, in place of what the list
+  // has.
+  using Find = std::function<Status(std::string_view, std::vector<Match>&)>;
+  // Splits every piece. `invert`: what lies between the matches matches.
+  Status split(const Find& find, SplitBehavior behavior, bool invert);
 
-  // A changed text: write it to changed(), keep_changed() what was written for
-  // each piece, then exchange_texts().
-  AlignedText& start_changed();
-  void keep_changed(std::size_t begin);
-  void exchange_texts();
-
-  std::vector<Match>& matches() { return matches_; }
+  // Appends to the text what becomes of a piece of the source.
+  using Put = std::function<void(const AlignedText&, Piece, AlignedText&)>;
+  // Changes the text of every piece.
+  void change(const Put& put);
 
  private:
-  AlignedText& spare() { return spares_[text_ == &spares_[0] ? 1 : 0]; }
+  void split_at_matches(const Piece& piece, SplitBehavior behavior,
+                        bool invert);
+  // Adds bytes [begin, end) to the next pieces, if there are any.
+  void keep(std::size_t begin, std::size_t end);
 
   const AlignedText* text_ = nullptr;
   std::array<AlignedText, 2> spares_;  // one of them may be the text
@@ -59,11 +71,15 @@ class PieceList {
 
 class PreTokenizer {
  public:
-  virtual ~PreTokenizer() = default;
+  using Step = std::function<Status(PieceList&)>;
+  explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
   // Splits each piece. May be called by several threads at once. Errors: a
   // regular expression that reached its limits.
-  virtual Status apply(PieceList& pieces) const = 0;
+  Status apply(PieceList& pieces) const;
+
+ private:
+  std::vector<Step> steps_;
 };
 
 // Whether a ByteLevel at the end writes the characters of its alphabet, or

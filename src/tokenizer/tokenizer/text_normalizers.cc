@@ -8,7 +8,7 @@
 
 #include "patterns/pattern.h"
 #include "tokenizer/normalizer_readers.h"
-#include "tokenizer/pattern_words.h"
+#include "tokenizer/shared_keys.h"
 #include "tokenizer/text_edit.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/character_class.h"
