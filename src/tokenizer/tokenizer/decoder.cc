@@ -59,11 +59,17 @@ Status Decoder::stream(std::vector<std::string>& tokens, Next next) {
 }
 
 Result<std::unique_ptr<Decoder>> read_decoder(const JsonPart& part) {
-  if (!part.exists()) {
-    return std::unique_ptr<Decoder>();
+  std::vector<DecoderStep> steps;
+  if (!part.exists()) {  // spaces join the tokens
+    steps.emplace_back([is_first = true](auto& tokens, Next&) mutable {
+      for (std::string& token : tokens) {
+        token.insert(0, std::exchange(is_first, false) ? "" : " ");
+      }
+      return ok();
+    });
+    return std::make_unique<Decoder>(std::move(steps));
   }
   HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "decoders"));
-  std::vector<DecoderStep> steps;
   for (const JsonPart& one : parts) {
     HEADWISE_ASSIGN(const auto* const type, type_of(one, kDecoderTypes));
     HEADWISE_ASSIGN(steps.emplace_back(), type->read(one));

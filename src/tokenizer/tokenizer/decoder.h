@@ -41,8 +41,8 @@ class Decoder {
   std::vector<DecoderStep> steps_;
 };
 
-// The decoder of a tokenizer.json; null if it has none. Errors: bad_data;
-// unsupported, with the type.
+// The decoder of a tokenizer.json; without one, spaces join the tokens. Errors:
+// bad_data; unsupported, with the type.
 Result<std::unique_ptr<Decoder>> read_decoder(const JsonPart& part);
 
 // Lets pieces of a token wait for its end, for a step that needs whole ones.

@@ -2,100 +2,202 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <string>
 #include <utility>
 
-#include "tokenizer/offset_trim.h"
-#include "tokenizer/truncation.h"
+#include "base/check.h"
+#include "unicode/character_class.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// A text and its parts, of which the first one is kept.
-struct CutText {
-  EncodedText from;
-  std::vector<TokenRange> parts;
+using Sizes = std::vector<std::size_t>;
+
+// The tokens [begin, end) of a text.
+struct TokenRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t size() const { return end - begin; }
 };
+using TokenRanges = std::vector<TokenRange>;
 
-// For each text of a template, in its order, the number of a part.
-using PartChoice = std::vector<std::size_t>;
-
-template <class T>
-void append_range(std::vector<T>& into, const std::vector<T>& from,
-                  TokenRange range) {
-  into.insert(into.end(),
-              from.begin() + static_cast<std::ptrdiff_t>(range.begin),
-              from.begin() + static_cast<std::ptrdiff_t>(range.end));
+// How many tokens each of one or two texts keeps.
+Result<Sizes> kept_tokens(std::string_view operation,
+                          const Truncation& truncation, Sizes sizes,
+                          std::size_t added) {
+  const std::size_t most = truncation.max_tokens;
+  const auto too_few = [&](Message expected) {
+    return internal::value_error(operation, "truncation.max_tokens",
+                                 std::to_string(most), std::move(expected));
+  };
+  if (most < added) {
+    return too_few(
+        message("at least {}, for the tokens that are added", added));
+  }
+  const std::size_t room = most - added;
+  const std::size_t all = std::reduce(sizes.begin(), sizes.end());
+  if (all <= room) {
+    return sizes;
+  }
+  if (room == 0) {
+    return Sizes(sizes.size(), 0);
+  }
+  const bool is_pair = sizes.size() == 2;
+  if (is_pair && truncation.strategy == TruncationStrategy::longest_first) {
+    const std::size_t shorter = sizes[0] <= sizes[1] ? 0 : 1;
+    sizes[shorter] = std::min(sizes[shorter], room / 2);
+    sizes[1 - shorter] = room - sizes[shorter];
+    return sizes;
+  }
+  const bool cuts_second =
+      truncation.strategy == TruncationStrategy::only_second;
+  if (cuts_second && !is_pair) {
+    return internal::value_error(operation, "truncation.strategy",
+                                 "only_second",
+                                 "longest_first or only_first, for one text");
+  }
+  const std::size_t other = all - sizes[cuts_second ? 1 : 0];
+  if (other >= room) {
+    return too_few(
+        message("at least {}, for the text that is not cut and one token",
+                other + added + 1));
+  }
+  sizes[cuts_second ? 1 : 0] = room - other;
+  return sizes;
 }
 
-class Assembly {
- public:
-  Assembly(const PostProcessor& post, const TokenTexts& token_text,
-           std::vector<CutText> texts, bool adds_tokens)
-      : post_(post),
-        template_(texts.size() == 1 ? post.single : post.pair),
-        token_text_(token_text),
-        texts_(std::move(texts)),
-        adds_tokens_(adds_tokens) {}
+// The parts of a text that keeps `kept` of its tokens: the kept one first.
+TokenRanges token_parts(const Truncation& truncation, std::size_t tokens,
+                        std::size_t kept) {
+  TokenRanges parts;
+  const bool keeps_all = truncation.keep_overflowing && kept > 0;
+  for (std::size_t begin = 0, end = 0;
+       parts.empty() || (end < tokens && keeps_all);
+       begin += kept - truncation.stride) {
+    end = std::min(begin + kept, tokens);
+    parts.push_back(truncation.side == TruncationSide::left
+                        ? TokenRange{tokens - end, tokens - begin}
+                        : TokenRange{begin, end});
+  }
+  return parts;
+}
 
-  Encoding run() {
-    PartChoice kept;
-    std::vector<PartChoice> others;
-    for (const TemplatePiece& piece : template_) {
-      if (piece.sequence >= 0) {
-        others = with_parts(others, kept, text_of(piece).parts.size());
-        kept.push_back(0);
+// The parts of each text.
+Result<std::vector<TokenRanges>> cut_texts(std::string_view operation,
+                                           const Truncation& truncation,
+                                           const Sizes& sizes,
+                                           std::size_t added) {
+  HEADWISE_ASSIGN(const Sizes kept,
+                  kept_tokens(operation, truncation, sizes, added));
+  std::vector<TokenRanges> parts;
+  for (std::size_t n = 0; n < sizes.size(); ++n) {
+    const std::size_t fit =
+        kept[n] < sizes[n] ? kept[n] : truncation.max_tokens - added;
+    if (truncation.stride > 0 && (!truncation.keep_overflowing ||
+                                  (fit > 0 && truncation.stride >= fit))) {
+      return internal::value_error(
+          operation, "truncation.stride", std::to_string(truncation.stride),
+          truncation.keep_overflowing
+              ? message("less than the {} tokens of a text that fit", fit)
+              : "0 unless overflowing parts are kept");
+    }
+    parts.push_back(token_parts(truncation, sizes[n], kept[n]));
+  }
+  return parts;
+}
+
+// For each encoding the parts of the texts in the template. The last one is
+// that of the parts that are kept.
+std::vector<TokenRanges> choices_of(const EncodingTemplate& pieces,
+                                    const std::vector<TokenRanges>& parts) {
+  std::vector<TokenRanges> choices = {{}};
+  for (const TemplatePiece& piece : pieces) {
+    if (piece.sequence < 0) {
+      continue;
+    }
+    const TokenRanges& next = parts[static_cast<std::size_t>(piece.sequence)];
+    std::vector<TokenRanges> longer;
+    for (const TokenRanges& choice : choices) {
+      const std::size_t first = &choice == &choices.back() ? 1 : 0;
+      for (std::size_t n = 0; n < next.size(); ++n) {
+        longer.push_back(choice);
+        longer.back().push_back(next[(n + first) % next.size()]);
       }
     }
-    Encoding encoding = assemble(kept);
-    for (const PartChoice& choice : others) {
-      encoding.overflowing.push_back(assemble(choice));
-    }
-    for (const CutText& text : texts_) {
-      encoding.cut += text.from.encoding.size() - text.parts[0].size();
-    }
-    return encoding;
+    choices = std::move(longer);
   }
+  return choices;
+}
 
- private:
-  const CutText& text_of(const TemplatePiece& piece) const {
-    return texts_[static_cast<std::size_t>(piece.sequence)];
+bool is_token_space(char32_t code) {
+  constexpr char32_t kByteLevelSpace = 0x120;
+  return code == kByteLevelSpace || is_white_space(code);
+}
+
+std::size_t spaces_before(std::string_view token) {
+  std::size_t count = 0;
+  for (; !token.empty() && is_token_space(first_character(token).code);
+       ++count) {
+    token.remove_prefix(first_character(token).bytes);
   }
+  return count;
+}
 
-  // The choices with another text, which has `count` parts. All together, but
-  // for the kept ones, each with each.
-  static std::vector<PartChoice> with_parts(
-      const std::vector<PartChoice>& others, const PartChoice& kept,
-      std::size_t count) {
-    std::vector<PartChoice> choices;
-    const auto add = [&](PartChoice choice, std::size_t part) {
-      choice.push_back(part);
-      choices.push_back(std::move(choice));
-    };
-    for (const PartChoice& choice : others) {
-      for (std::size_t part = 0; part < count; ++part) {
-        add(choice, part);
-      }
-    }
-    for (std::size_t part = 1; part < count; ++part) {
-      add(kept, part);
-    }
-    return choices;
+std::size_t spaces_after(std::string_view token) {
+  std::size_t count = 0;
+  for (; !token.empty() && is_token_space(last_character(token).code);
+       ++count) {
+    token.remove_suffix(last_character(token).bytes);
   }
+  return count;
+}
 
-  Encoding assemble(const PartChoice& choice) const {
+// Takes as many characters of `text` from each side of `span` as the token has
+// white space there, counting U+0120. A single one stays before the token if
+// `keeps_only`.
+void trim_offsets(std::string_view text, std::string_view token,
+                  bool keeps_only, ByteSpan& span) {
+  std::size_t before = spaces_before(token);
+  before -= before == 1 && keeps_only ? 1 : 0;
+  for (; before > 0 && span.begin < span.end; --before) {
+    span.begin += first_character(text.substr(span.begin)).bytes;
+  }
+  std::size_t after = spaces_after(token);
+  std::size_t end = span.end;
+  for (; after > 0 && end > 0; --after) {
+    end -= last_character(text.substr(0, end)).bytes;
+  }
+  if (after == 0) {  // else the text has fewer characters there
+    span.end = std::max(end, span.begin);
+  }
+}
+
+struct Assembly {
+  const PostProcessor& post;
+  const EncodingTemplate& pieces;
+  std::size_t added;  // tokens of the template; 0: none are added
+  const std::vector<EncodedText>& texts;
+  const TokenTexts& token_text;
+
+  // `ranges`: of each text in the template.
+  Encoding encoding_of(const TokenRanges& ranges) const {
     Encoding encoding;
-    const auto reserve = [size = size_of(choice)](auto&... lists) {
-      (lists.reserve(size), ...);
-    };
+    std::size_t size = added;
+    for (const TokenRange& range : ranges) {
+      size += range.size();
+    }
+    const auto reserve = [size](auto&... lists) { (lists.reserve(size), ...); };
     reserve(encoding.ids, encoding.offsets, encoding.words,
             encoding.token_types, encoding.sequences);
-    auto part = choice.begin();
-    for (const TemplatePiece& piece : template_) {
+    auto range = ranges.begin();
+    for (const TemplatePiece& piece : pieces) {
       if (piece.sequence >= 0) {
-        append_text(encoding, text_of(piece).from,
-                    text_of(piece).parts[*part++]);
-      } else if (adds_tokens_) {
-        append_range(encoding.ids, piece.added, {0, piece.added.size()});
+        append(texts[static_cast<std::size_t>(piece.sequence)], *range++,
+               encoding);
+      } else if (added > 0) {
+        encoding.ids.insert(encoding.ids.end(), piece.added.begin(),
+                            piece.added.end());
         encoding.offsets.resize(encoding.size());
         encoding.words.resize(encoding.size(), -1);
       }
@@ -105,64 +207,26 @@ class Assembly {
     return encoding;
   }
 
-  std::size_t size_of(const PartChoice& choice) const {
-    std::size_t size = 0;
-    auto part = choice.begin();
-    for (const TemplatePiece& piece : template_) {
-      size += piece.sequence < 0 ? piece.added.size()
-                                 : text_of(piece).parts[*part++].size();
-    }
-    return size;
-  }
-
-  void append_text(Encoding& encoding, const EncodedText& from,
-                   TokenRange range) const {
-    const std::size_t begin = encoding.size();
-    append_range(encoding.ids, from.encoding.ids, range);
-    append_range(encoding.offsets, from.encoding.offsets, range);
-    append_range(encoding.words, from.encoding.words, range);
-    for (const bool is_prefixed : post_.trims_for_prefix_space) {
-      for (std::size_t t = begin; t < encoding.size(); ++t) {
+  void append(const EncodedText& text, TokenRange range,
+              Encoding& encoding) const {
+    const std::size_t first = encoding.size();
+    const auto append_range = [&](const auto& from, auto& into) {
+      into.insert(into.end(),
+                  from.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                  from.begin() + static_cast<std::ptrdiff_t>(range.end));
+    };
+    append_range(text.encoding.ids, encoding.ids);
+    append_range(text.encoding.offsets, encoding.offsets);
+    append_range(text.encoding.words, encoding.words);
+    for (const bool is_prefixed : post.trims_for_prefix_space) {
+      for (std::size_t t = first; t < encoding.size(); ++t) {
         ByteSpan& span = encoding.offsets[t];
-        const bool is_first = t == begin || span.begin == 0;
-        trim_offsets(from.text, token_text_(encoding.ids[t]),
-                     is_prefixed && is_first, span);
+        trim_offsets(text.text, token_text(encoding.ids[t]),
+                     is_prefixed && (t == first || span.begin == 0), span);
       }
     }
   }
-
-  const PostProcessor& post_;
-  const EncodingTemplate& template_;
-  const TokenTexts& token_text_;
-  std::vector<CutText> texts_;
-  bool adds_tokens_;
 };
-
-std::size_t tokens_added(const EncodingTemplate& pieces) {
-  std::size_t count = 0;
-  for (const TemplatePiece& piece : pieces) {
-    count += piece.added.size();
-  }
-  return count;
-}
-
-Status cut_texts(std::string_view operation, const Truncation& truncation,
-                 std::size_t added, std::vector<CutText>& texts) {
-  const auto size = [&](std::size_t n) {
-    return texts[n].from.encoding.size();
-  };
-  const bool is_pair = texts.size() == 2;
-  HEADWISE_ASSIGN(
-      const KeptTokens kept,
-      kept_tokens(operation, truncation, size(0),
-                  is_pair ? std::optional(size(1)) : std::nullopt, added));
-  for (std::size_t n = 0; n < texts.size(); ++n) {
-    HEADWISE_ASSIGN(texts[n].parts,
-                    token_parts(operation, truncation, size(n),
-                                n == 0 ? kept.first : kept.second));
-  }
-  return ok();
-}
 
 }  // namespace
 
@@ -173,26 +237,36 @@ Result<Encoding> finish_encoding(const PostProcessor* post,
                                  const EncodeOptions& options) {
   static const PostProcessor none;
   const PostProcessor& processor = post != nullptr ? *post : none;
-  std::vector<CutText> texts;
-  const auto add = [&](EncodedText text) {
-    const std::size_t size = text.encoding.size();
-    texts.push_back({std::move(text), {{0, size}}});
-  };
-  add(std::move(first));
+  const EncodingTemplate& pieces = second ? processor.pair : processor.single;
+  std::vector<EncodedText> texts;
+  texts.push_back(std::move(first));
   if (second) {
-    add(*std::move(second));
+    texts.push_back(*std::move(second));
+  }
+  Sizes sizes;
+  std::vector<TokenRanges> parts;
+  for (const EncodedText& text : texts) {
+    parts.push_back({{0, sizes.emplace_back(text.encoding.size())}});
+  }
+  std::size_t added = 0;
+  for (const TemplatePiece& piece : pieces) {
+    added += options.add_special_tokens ? piece.added.size() : 0;
   }
   if (options.truncation) {
-    const std::size_t added =
-        options.add_special_tokens
-            ? tokens_added(texts.size() == 1 ? processor.single
-                                             : processor.pair)
-            : 0;
-    HEADWISE_TRY(cut_texts(operation, *options.truncation, added, texts));
+    HEADWISE_ASSIGN(parts,
+                    cut_texts(operation, *options.truncation, sizes, added));
   }
-  return Assembly(processor, token_text, std::move(texts),
-                  options.add_special_tokens)
-      .run();
+  std::vector<TokenRanges> choices = choices_of(pieces, parts);
+  const Assembly assembly{processor, pieces, added, texts, token_text};
+  Encoding encoding = assembly.encoding_of(choices.back());
+  choices.pop_back();
+  for (const TokenRanges& choice : choices) {
+    encoding.overflowing.push_back(assembly.encoding_of(choice));
+  }
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    encoding.cut += sizes[n] - parts[n][0].size();
+  }
+  return encoding;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

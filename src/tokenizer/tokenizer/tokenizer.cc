@@ -15,7 +15,6 @@
 #include "tokenizer/text_encoder.h"
 #include "tokenizer/tokenizer_file.h"
 #include "tokenizer/tokenizer_files.h"
-#include "tokenizer/truncation.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
