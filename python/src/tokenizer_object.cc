@@ -405,8 +405,9 @@ that headwise does not compute; MemoryError.)")
                    "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
                    "True, max_tokens: int | None = None, stride: int = 0, "
                    "truncation: TruncationStrategy = 'longest_first', side: "
-                   "TruncationSide = 'right', overflowing: bool = False, executor: "
-                   "Executor | None = None, progress: Callable[[int, int], object] | None = None) -> "
+                   "TruncationSide = 'right', overflowing: bool = False, "
+                   "executor: Executor | None = None, progress: "
+                   "Callable[[int, int], object] | None = None) -> "
                    "list[Encoding]"),
            kBatchDocumentation)
       .def("decode", &decode, nb::arg("ids").none(),
