@@ -1,5 +1,4 @@
 // ByteLevel and ByteFallback: tokens that stand for bytes.
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -17,46 +16,38 @@ namespace {
 
 constexpr std::string_view kReplacementCharacter = "\uFFFD";
 
-struct ByteSequence {
-  enum Kind { whole, cut, broken } kind = broken;  // cut: more bytes may come
-  std::size_t bytes = 0;
-};
-
-// Whether a character may begin with these bytes, which are none themselves.
+// Whether more bytes can make a character of these, which are none yet.
 bool begins_character(std::string_view bytes) {
-  // The lowest or the highest ones that can follow: some first bytes exclude
-  // the lowest, others the highest.
-  return internal::decode_utf8(std::string(bytes) + "\x80\x80\x80") ||
-         internal::decode_utf8(std::string(bytes) + "\xBF\xBF\xBF");
+  // Tries the lowest and the highest ones: some first bytes exclude either.
+  constexpr std::size_t kLongest = 4;
+  return bytes.size() < kLongest &&
+         (internal::decode_utf8(std::string(bytes) + "\x80\x80\x80") ||
+          internal::decode_utf8(std::string(bytes) + "\xBF\xBF\xBF"));
 }
 
-// What `text`, which is not empty, begins with. Broken bytes are the longest
-// ones that could have begun a character, as Unicode recommends.
-ByteSequence first_sequence(std::string_view text) {
-  if (const auto character = internal::decode_utf8(text)) {
-    return {ByteSequence::whole, character->bytes};
-  }
-  std::size_t bytes = 0;
-  while (bytes < text.size() && begins_character(text.substr(0, bytes + 1))) {
-    ++bytes;
-  }
-  return bytes == text.size() ? ByteSequence{ByteSequence::cut, bytes}
-                              : ByteSequence{ByteSequence::broken,
-                                             std::max<std::size_t>(bytes, 1)};
+std::size_t size_of_whole_characters(std::string_view bytes) {
+  return internal::find_invalid_utf8(bytes).value_or(bytes.size());
 }
 
 // Moves the characters of `bytes` to `text`, with U+FFFD for each broken
-// sequence. Leaves the bytes of a cut character unless `last`.
+// sequence: the longest bytes that could have begun a character, as Unicode
+// recommends. Leaves the beginning of a character unless `last`.
 void move_characters(std::string& bytes, std::string& text, bool last) {
   std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ByteSequence next = first_sequence(rest);
-    if (next.kind == ByteSequence::cut && !last) {
+  for (;;) {
+    const std::size_t whole = size_of_whole_characters(rest);
+    text += rest.substr(0, whole);
+    rest.remove_prefix(whole);
+    if (rest.empty() || (!last && begins_character(rest))) {
       break;
     }
-    text += next.kind == ByteSequence::whole ? rest.substr(0, next.bytes)
-                                             : kReplacementCharacter;
-    rest.remove_prefix(next.bytes);
+    std::size_t broken = 1;
+    while (broken < rest.size() &&
+           begins_character(rest.substr(0, broken + 1))) {
+      ++broken;
+    }
+    text += kReplacementCharacter;
+    rest.remove_prefix(broken);
   }
   bytes.erase(0, bytes.size() - rest.size());
 }
@@ -117,16 +108,10 @@ struct ByteFallbackDecoder {
   }
 
   void give(std::vector<std::string>& texts, bool run_ends) {
-    std::size_t whole = 0;
-    while (!is_broken && whole < run.size()) {
-      const auto next = first_sequence(std::string_view(run).substr(whole));
-      is_broken = next.kind == ByteSequence::broken ||
-                  (next.kind == ByteSequence::cut && run_ends);
-      if (next.kind != ByteSequence::whole) {
-        break;
-      }
-      whole += next.bytes;
-    }
+    const std::size_t whole = is_broken ? 0 : size_of_whole_characters(run);
+    is_broken =
+        is_broken || (whole < run.size() &&
+                      (run_ends || !begins_character(run.substr(whole))));
     if (is_broken && !run.empty()) {
       if (std::exchange(is_given, false)) {
         texts.emplace_back();

@@ -27,6 +27,7 @@ void PieceList::start(const AlignedText& source, const Piece& whole) {
 Status PieceList::split(const Find& find, SplitBehavior behavior, bool invert) {
   next_.clear();
   for (const Piece& piece : pieces_) {
+    matches_.clear();
     HEADWISE_TRY(find(view(piece), matches_));
     split_at_matches(piece, behavior, invert);
   }

@@ -54,7 +54,6 @@ void for_each_character(std::string_view text, const Take& take) {
 // Each character of a class.
 template <bool (*is_in)(char32_t)>
 Status find_characters(std::string_view text, std::vector<Match>& matches) {
-  matches.clear();
   for_each_character(text, [&](char32_t code, const Match& where) {
     if (is_in(code)) {
       matches.push_back(where);
@@ -125,7 +124,6 @@ Status read_fixed_length_words(const JsonPart& part, Steps& steps) {
   }
   add_split(steps, SplitBehavior::isolated,
             [length](std::string_view text, std::vector<Match>& matches) {
-              matches.clear();
               std::size_t characters = 0;
               for_each_character(text, [&](char32_t, const Match& where) {
                 if (characters++ % length == 0) {
@@ -141,7 +139,6 @@ Status read_fixed_length_words(const JsonPart& part, Steps& steps) {
 // Runs of one script. What has none joins them, but is no word before the
 // first one.
 Status find_scripts(std::string_view text, std::vector<Match>& matches) {
-  matches.clear();
   unsigned last = 0;
   for_each_character(text, [&](char32_t code, const Match& where) {
     const unsigned script = script_class(code);

@@ -45,8 +45,7 @@ class PieceList {
     return text_->text().substr(piece.begin, piece.end - piece.begin);
   }
 
-  // Writes the matches in a text, from left to right, in place of what the list
-  // has.
+  // Writes the matches in a text, from left to right, to an empty list.
   using Find = std::function<Status(std::string_view, std::vector<Match>&)>;
   // Splits every piece. `invert`: what lies between the matches matches.
   Status split(const Find& find, SplitBehavior behavior, bool invert);

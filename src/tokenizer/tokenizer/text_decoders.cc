@@ -15,26 +15,27 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-// Each `from` in `text` becomes `to`, from left to right. An empty `from` is
-// before each character and at the end.
-void replace_all(std::string& text, std::string_view from,
-                 std::string_view to) {
-  std::size_t found = text.find(from);
-  if (found == std::string::npos) {
-    return;
-  }
+std::string with_replaced(std::string_view text,
+                          const std::vector<Match>& matches,
+                          std::string_view content) {
   std::string result;
   std::size_t at = 0;
-  while (found != std::string::npos) {
-    result.append(text, at, found - at).append(to);
-    at = found + from.size();
-    const std::string_view rest = std::string_view(text).substr(at);
-    const std::size_t passed = !from.empty()  ? 0
-                               : rest.empty() ? 1
-                                              : first_character(rest).bytes;
-    found = text.find(from, at + passed);
+  for (const Match& match : matches) {
+    result.append(text.substr(at, match.begin - at)).append(content);
+    at = match.end;
   }
-  text = std::move(result.append(text, at));
+  return result.append(text.substr(at));
+}
+
+// Each `from` in `text` becomes `to`. An empty `from` is before each character
+// and at the end.
+void replace_all(std::string& text, std::string_view from,
+                 std::string_view to) {
+  std::vector<Match> matches;
+  if (text.find(from) != std::string::npos &&
+      Pattern::literal(from).find(text, matches)) {
+    text = with_replaced(text, matches, to);
+  }
 }
 
 // Undoes the spaces that tokenizers put around English punctuation, in the
@@ -167,17 +168,10 @@ Result<DecoderStep> read_replace_decoder(const JsonPart& part) {
   DecoderStep step = [=, matches = std::vector<Match>()](
                          Tokens& tokens, Next& /*next*/) mutable -> Status {
     for (std::string& token : tokens) {
-      if (token.empty()) {
-        continue;  // the reference does not search it
+      if (!token.empty()) {  // the reference does not search an empty one
+        HEADWISE_TRY(pattern->find(token, matches));
+        token = with_replaced(token, matches, content);
       }
-      HEADWISE_TRY(pattern->find(token, matches));
-      std::string result;
-      std::size_t at = 0;
-      for (const Match& match : matches) {
-        result.append(token, at, match.begin - at).append(content);
-        at = match.end;
-      }
-      token = std::move(result.append(token, at));
     }
     return ok();
   };
