@@ -43,27 +43,27 @@ Result<Sizes> kept_tokens(std::string_view operation,
   if (room == 0) {
     return Sizes(sizes.size(), 0);
   }
-  const bool is_pair = sizes.size() == 2;
-  if (is_pair && truncation.strategy == TruncationStrategy::longest_first) {
+  if (sizes.size() == 2 &&
+      truncation.strategy == TruncationStrategy::longest_first) {
     const std::size_t shorter = sizes[0] <= sizes[1] ? 0 : 1;
     sizes[shorter] = std::min(sizes[shorter], room / 2);
     sizes[1 - shorter] = room - sizes[shorter];
     return sizes;
   }
-  const bool cuts_second =
-      truncation.strategy == TruncationStrategy::only_second;
-  if (cuts_second && !is_pair) {
+  const std::size_t cut =
+      truncation.strategy == TruncationStrategy::only_second ? 1 : 0;
+  if (cut >= sizes.size()) {
     return internal::value_error(operation, "truncation.strategy",
                                  "only_second",
                                  "longest_first or only_first, for one text");
   }
-  const std::size_t other = all - sizes[cuts_second ? 1 : 0];
+  const std::size_t other = all - sizes[cut];
   if (other >= room) {
     return too_few(
         message("at least {}, for the text that is not cut and one token",
                 other + added + 1));
   }
-  sizes[cuts_second ? 1 : 0] = room - other;
+  sizes[cut] = room - other;
   return sizes;
 }
 
@@ -135,35 +135,25 @@ bool is_token_space(char32_t code) {
   return code == kByteLevelSpace || is_white_space(code);
 }
 
-std::size_t spaces_before(std::string_view token) {
-  std::size_t count = 0;
-  for (; !token.empty() && is_token_space(first_character(token).code);
-       ++count) {
-    token.remove_prefix(first_character(token).bytes);
-  }
-  return count;
-}
-
-std::size_t spaces_after(std::string_view token) {
-  std::size_t count = 0;
-  for (; !token.empty() && is_token_space(last_character(token).code);
-       ++count) {
-    token.remove_suffix(last_character(token).bytes);
-  }
-  return count;
-}
-
 // Takes as many characters of `text` from each side of `span` as the token has
 // white space there, counting U+0120. A single one stays before the token if
 // `keeps_only`.
 void trim_offsets(std::string_view text, std::string_view token,
                   bool keeps_only, ByteSpan& span) {
-  std::size_t before = spaces_before(token);
+  std::size_t before = 0;
+  for (auto rest = token;
+       !rest.empty() && is_token_space(first_character(rest).code); ++before) {
+    rest.remove_prefix(first_character(rest).bytes);
+  }
   before -= before == 1 && keeps_only ? 1 : 0;
   for (; before > 0 && span.begin < span.end; --before) {
     span.begin += first_character(text.substr(span.begin)).bytes;
   }
-  std::size_t after = spaces_after(token);
+  std::size_t after = 0;
+  for (auto rest = token;
+       !rest.empty() && is_token_space(last_character(rest).code); ++after) {
+    rest.remove_suffix(last_character(rest).bytes);
+  }
   std::size_t end = span.end;
   for (; after > 0 && end > 0; --after) {
     end -= last_character(text.substr(0, end)).bytes;

@@ -14,8 +14,6 @@ namespace {
 using Steps = std::vector<PreTokenizer::Step>;
 using WordReader = Status(const JsonPart& part, Steps& steps);
 
-constexpr std::string_view kByteLevel = "ByteLevel";
-constexpr std::string_view kSteps = "pretokenizers";
 constexpr std::array<std::string_view, 5> kSplitBehaviors = {
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
     "Contiguous"};
@@ -215,7 +213,7 @@ using WordType = PartType<WordReader>;
 
 constexpr std::array kWordTypes = {
     WordType{"BertPreTokenizer", read_bert_words},
-    WordType{kByteLevel, read_byte_level_words},
+    WordType{"ByteLevel", read_byte_level_words},
     WordType{"CharDelimiterSplit", read_delimited_words},
     WordType{"Digits", read_digit_words},
     WordType{"FixedLength", read_fixed_length_words},
@@ -235,33 +233,29 @@ Status PreTokenizer::apply(PieceList& pieces) const {
   return ok();
 }
 
-bool ends_with_byte_level(const JsonPart& part) {
-  const auto steps = sequence_parts(part, kSteps);
-  std::vector<std::string> types;
-  for (const JsonPart& step : steps ? *steps : std::vector<JsonPart>()) {
-    if (!step.get("type", types.emplace_back())) {
-      return false;
-    }
+bool PreTokenizer::leave_bytes() {
+  if (ends_with_alphabet_) {
+    steps_.pop_back();
   }
-  return !types.empty() && types.back() == kByteLevel &&
-         std::ranges::count(types, kByteLevel) == 1;
+  return std::exchange(ends_with_alphabet_, false);
 }
 
-Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part,
-                                                         ByteLevelEnd end) {
+Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part) {
   if (!part.exists()) {
     return std::unique_ptr<PreTokenizer>();
   }
-  HEADWISE_ASSIGN(const auto parts, sequence_parts(part, kSteps));
+  HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "pretokenizers"));
   Steps steps;
+  std::size_t alphabets = 0;
+  bool is_alphabet = false;  // the last one
   for (const JsonPart& one : parts) {
     HEADWISE_ASSIGN(const auto* const type, type_of(one, kWordTypes));
     HEADWISE_TRY(type->read(one, steps));
+    is_alphabet = type->read == read_byte_level_words;
+    alphabets += is_alphabet ? 1 : 0;
   }
-  if (end == ByteLevelEnd::bytes) {
-    steps.pop_back();
-  }
-  return std::make_unique<PreTokenizer>(std::move(steps));
+  return std::make_unique<PreTokenizer>(std::move(steps),
+                                        is_alphabet && alphabets == 1);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -71,26 +71,24 @@ class PieceList {
 class PreTokenizer {
  public:
   using Step = std::function<Status(PieceList&)>;
-  explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
+  PreTokenizer(std::vector<Step> steps, bool ends_with_alphabet)
+      : steps_(std::move(steps)), ends_with_alphabet_(ends_with_alphabet) {}
 
   // Splits each piece. May be called by several threads at once. Errors: a
   // regular expression that reached its limits.
   Status apply(PieceList& pieces) const;
+  // For a model that takes bytes: a ByteLevel at the end that is the only one
+  // leaves them instead of the characters of its alphabet. False if there is
+  // none.
+  bool leave_bytes();
 
  private:
   std::vector<Step> steps_;
+  bool ends_with_alphabet_;
 };
-
-// Whether a ByteLevel at the end writes the characters of its alphabet, or
-// leaves their bytes to a model that takes them.
-enum class ByteLevelEnd { characters, bytes };
-
-// Whether the last step of the pre-tokenizer is the only ByteLevel in it.
-bool ends_with_byte_level(const JsonPart& part);
 
 // The pre-tokenizer of a tokenizer.json; null if it has none. Errors: bad_data;
 // unsupported, with the type.
-Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part,
-                                                         ByteLevelEnd end);
+Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer
