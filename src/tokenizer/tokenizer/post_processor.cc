@@ -67,72 +67,55 @@ Result<Sizes> kept_tokens(std::string_view operation,
   return sizes;
 }
 
-// The parts of a text that keeps `kept` of its tokens: the kept one first.
-TokenRanges token_parts(const Truncation& truncation, std::size_t tokens,
-                        std::size_t kept) {
-  TokenRanges parts;
-  const bool keeps_all = truncation.keep_overflowing && kept > 0;
-  for (std::size_t begin = 0, end = 0;
-       parts.empty() || (end < tokens && keeps_all);
-       begin += kept - truncation.stride) {
-    end = std::min(begin + kept, tokens);
-    parts.push_back(truncation.side == TruncationSide::left
-                        ? TokenRange{tokens - end, tokens - begin}
-                        : TokenRange{begin, end});
-  }
-  return parts;
-}
-
-// The parts of each text.
+// The parts of each text, the one that is kept first.
 Result<std::vector<TokenRanges>> cut_texts(std::string_view operation,
                                            const Truncation& truncation,
                                            const Sizes& sizes,
                                            std::size_t added) {
-  HEADWISE_ASSIGN(const Sizes kept,
+  const std::size_t stride = truncation.stride;
+  const bool keeps_all = truncation.keep_overflowing;
+  HEADWISE_ASSIGN(const Sizes all_kept,
                   kept_tokens(operation, truncation, sizes, added));
-  std::vector<TokenRanges> parts;
+  std::vector<TokenRanges> parts(sizes.size());
   for (std::size_t n = 0; n < sizes.size(); ++n) {
-    const std::size_t fit =
-        kept[n] < sizes[n] ? kept[n] : truncation.max_tokens - added;
-    if (truncation.stride > 0 && (!truncation.keep_overflowing ||
-                                  (fit > 0 && truncation.stride >= fit))) {
+    const std::size_t all = sizes[n];
+    const std::size_t kept = all_kept[n];
+    const std::size_t fit = kept < all ? kept : truncation.max_tokens - added;
+    if (stride > 0 && (!keeps_all || (fit > 0 && stride >= fit))) {
       return internal::value_error(
-          operation, "truncation.stride", std::to_string(truncation.stride),
-          truncation.keep_overflowing
-              ? message("less than the {} tokens of a text that fit", fit)
-              : "0 unless overflowing parts are kept");
+          operation, "truncation.stride", std::to_string(stride),
+          keeps_all ? message("less than the {} tokens of a text that fit", fit)
+                    : "0 unless overflowing parts are kept");
     }
-    parts.push_back(token_parts(truncation, sizes[n], kept[n]));
+    for (std::size_t begin = 0, end = 0;
+         parts[n].empty() || (keeps_all && kept > 0 && end < all);
+         begin += kept - stride) {
+      end = std::min(begin + kept, all);
+      parts[n].push_back(truncation.side == TruncationSide::left
+                             ? TokenRange{all - end, all - begin}
+                             : TokenRange{begin, end});
+    }
   }
   return parts;
 }
 
-// For each encoding the parts of the texts in the template. The last one is
-// that of the parts that are kept.
-std::vector<TokenRanges> choices_of(const EncodingTemplate& pieces,
-                                    const std::vector<TokenRanges>& parts) {
-  std::vector<TokenRanges> choices = {{}};
-  for (const TemplatePiece& piece : pieces) {
-    if (piece.sequence < 0) {
-      continue;
+// Each choice goes on with each part of a text. The last one is that of the
+// parts that are kept.
+std::vector<TokenRanges> with_parts(const std::vector<TokenRanges>& choices,
+                                    const TokenRanges& parts) {
+  std::vector<TokenRanges> longer;
+  for (const TokenRanges& choice : choices) {
+    const std::size_t first = &choice == &choices.back() ? 1 : 0;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+      longer.push_back(choice);
+      longer.back().push_back(parts[(n + first) % parts.size()]);
     }
-    const TokenRanges& next = parts[static_cast<std::size_t>(piece.sequence)];
-    std::vector<TokenRanges> longer;
-    for (const TokenRanges& choice : choices) {
-      const std::size_t first = &choice == &choices.back() ? 1 : 0;
-      for (std::size_t n = 0; n < next.size(); ++n) {
-        longer.push_back(choice);
-        longer.back().push_back(next[(n + first) % next.size()]);
-      }
-    }
-    choices = std::move(longer);
   }
-  return choices;
+  return longer;
 }
 
 bool is_token_space(char32_t code) {
-  constexpr char32_t kByteLevelSpace = 0x120;
-  return code == kByteLevelSpace || is_white_space(code);
+  return code == 0x120 || is_white_space(code);  // 0x120: ByteLevel's space
 }
 
 // Takes as many characters of `text` from each side of `span` as the token has
@@ -166,9 +149,28 @@ void trim_offsets(std::string_view text, std::string_view token,
 struct Assembly {
   const PostProcessor& post;
   const EncodingTemplate& pieces;
-  std::size_t added;  // tokens of the template; 0: none are added
-  const std::vector<EncodedText>& texts;
   const TokenTexts& token_text;
+  std::vector<EncodedText> texts{};
+  std::size_t added = 0;  // tokens of the template, if they are added
+
+  Encoding run(const std::vector<TokenRanges>& parts) const {
+    std::vector<TokenRanges> choices = {{}};
+    for (const TemplatePiece& piece : pieces) {
+      if (piece.sequence >= 0) {
+        choices = with_parts(choices,
+                             parts[static_cast<std::size_t>(piece.sequence)]);
+      }
+    }
+    Encoding encoding = encoding_of(choices.back());
+    choices.pop_back();
+    for (const TokenRanges& choice : choices) {
+      encoding.overflowing.push_back(encoding_of(choice));
+    }
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+      encoding.cut += texts[n].encoding.size() - parts[n][0].size();
+    }
+    return encoding;
+  }
 
   // `ranges`: of each text in the template.
   Encoding encoding_of(const TokenRanges& ranges) const {
@@ -227,36 +229,25 @@ Result<Encoding> finish_encoding(const PostProcessor* post,
                                  const EncodeOptions& options) {
   static const PostProcessor none;
   const PostProcessor& processor = post != nullptr ? *post : none;
-  const EncodingTemplate& pieces = second ? processor.pair : processor.single;
-  std::vector<EncodedText> texts;
-  texts.push_back(std::move(first));
+  Assembly assembly{processor, second ? processor.pair : processor.single,
+                    token_text};
+  assembly.texts.push_back(std::move(first));
   if (second) {
-    texts.push_back(*std::move(second));
+    assembly.texts.push_back(*std::move(second));
+  }
+  for (const TemplatePiece& piece : assembly.pieces) {
+    assembly.added += options.add_special_tokens ? piece.added.size() : 0;
   }
   Sizes sizes;
   std::vector<TokenRanges> parts;
-  for (const EncodedText& text : texts) {
+  for (const EncodedText& text : assembly.texts) {
     parts.push_back({{0, sizes.emplace_back(text.encoding.size())}});
   }
-  std::size_t added = 0;
-  for (const TemplatePiece& piece : pieces) {
-    added += options.add_special_tokens ? piece.added.size() : 0;
-  }
   if (options.truncation) {
-    HEADWISE_ASSIGN(parts,
-                    cut_texts(operation, *options.truncation, sizes, added));
+    HEADWISE_ASSIGN(parts, cut_texts(operation, *options.truncation, sizes,
+                                     assembly.added));
   }
-  std::vector<TokenRanges> choices = choices_of(pieces, parts);
-  const Assembly assembly{processor, pieces, added, texts, token_text};
-  Encoding encoding = assembly.encoding_of(choices.back());
-  choices.pop_back();
-  for (const TokenRanges& choice : choices) {
-    encoding.overflowing.push_back(assembly.encoding_of(choice));
-  }
-  for (std::size_t n = 0; n < texts.size(); ++n) {
-    encoding.cut += sizes[n] - parts[n][0].size();
-  }
-  return encoding;
+  return assembly.run(parts);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,7 +1,6 @@
 #include "tokenizer/pre_tokenizer.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "tokenizer/shared_keys.h"
@@ -39,24 +38,33 @@ PieceList::Find found_by(Pattern pattern) {
   };
 }
 
-template <class Take>
-void for_each_character(std::string_view text, const Take& take) {
-  for (std::uint32_t at = 0; at < text.size();) {
-    const Character character = first_character(text.substr(at));
-    const std::uint32_t end = at + character.bytes;
-    take(character.code, Match{at, end});
-    at = end;
-  }
-}
-
 // Each character of a class.
 template <bool (*is_in)(char32_t)>
 Status find_characters(std::string_view text, std::vector<Match>& matches) {
-  for_each_character(text, [&](char32_t code, const Match& where) {
-    if (is_in(code)) {
-      matches.push_back(where);
+  for (std::uint32_t at = 0; at < text.size();) {
+    const Character character = first_character(text.substr(at));
+    if (is_in(character.code)) {
+      matches.push_back({at, at + character.bytes});
     }
-  });
+    at += character.bytes;
+  }
+  return ok();
+}
+
+// Runs of characters; one before the first run is in none.
+template <class BeginsRun>
+Status find_runs(std::string_view text, std::vector<Match>& matches,
+                 BeginsRun begins_run) {
+  for (std::uint32_t at = 0; at < text.size();) {
+    const Character character = first_character(text.substr(at));
+    if (begins_run(character.code)) {
+      matches.push_back({at, at});
+    }
+    at += character.bytes;
+    if (!matches.empty()) {
+      matches.back().end = at;
+    }
+  }
   return ok();
 }
 
@@ -122,32 +130,20 @@ Status read_fixed_length_words(const JsonPart& part, Steps& steps) {
   }
   add_split(steps, SplitBehavior::isolated,
             [length](std::string_view text, std::vector<Match>& matches) {
-              std::size_t characters = 0;
-              for_each_character(text, [&](char32_t, const Match& where) {
-                if (characters++ % length == 0) {
-                  matches.push_back(where);
-                }
-                matches.back().end = where.end;
-              });
-              return ok();
+              return find_runs(text, matches,
+                               [&, n = std::size_t{0}](char32_t) mutable {
+                                 return n++ % length == 0;
+                               });
             });
   return ok();
 }
 
-// Runs of one script. What has none joins them, but is no word before the
-// first one.
+// A character of no script joins any.
 Status find_scripts(std::string_view text, std::vector<Match>& matches) {
-  unsigned last = 0;
-  for_each_character(text, [&](char32_t code, const Match& where) {
+  return find_runs(text, matches, [last = 0U](char32_t code) mutable {
     const unsigned script = script_class(code);
-    if (script != 0 && std::exchange(last, script) != script) {
-      matches.push_back(where);
-    }
-    if (!matches.empty()) {
-      matches.back().end = where.end;
-    }
+    return script != 0 && std::exchange(last, script) != script;
   });
-  return ok();
 }
 
 Status read_script_words(const JsonPart& /*part*/, Steps& steps) {
