@@ -1,5 +1,5 @@
 // All of headwise::io: plans for several ranks, traces and pictures, files,
-// models, training, pruning, and questions about heads. It includes all other
+// tokenizers, models, training, pruning, and questions about heads. It includes all other
 // headers of these libraries. The tensors and layers that it works on are in
 // headwise/headwise.h.
 #pragma once
@@ -23,6 +23,7 @@
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/pictures.h"
 #include "headwise/inspect/weights_statistics.h"
+#include "headwise/tokenizer/decode_stream.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/induction_run.h"
 #include "headwise/train/next_token.h"

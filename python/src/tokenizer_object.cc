@@ -66,8 +66,8 @@ EncodingObject object_of(Encoding encoding, std::string_view first,
 
 template <class Values, class Made>
 nb::list list_of(Values&& values, const Made& made) {
-  nb::list list = nb::steal<nb::list>(
-      PyList_New(static_cast<Py_ssize_t>(values.size())));
+  nb::list list =
+      nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(values.size())));
   Py_ssize_t at = 0;
   for (auto& value : values) {
     PyList_SetItem(list.ptr(), at++, made(value).release().ptr());
@@ -228,8 +228,8 @@ std::vector<TokenId> id_list(nb::handle ids, std::string_view operation) {
 
 std::string decode(const Tokenizer& tokenizer, nb::handle ids,
                    bool skip_special_tokens) {
-  return value_of(tokenizer.decode(id_list(ids, "Tokenizer.decode"),
-                                   skip_special_tokens));
+  return value_of(
+      tokenizer.decode(id_list(ids, "Tokenizer.decode"), skip_special_tokens));
 }
 
 nb::list tokens_of(const EncodingObject& object) {
@@ -241,9 +241,8 @@ nb::list tokens_of(const EncodingObject& object) {
 }
 
 nb::list overflowing_of(const EncodingObject& object) {
-  return list_of(object.overflowing, [](const EncodingObject& part) {
-    return nb::cast(part);
-  });
+  return list_of(object.overflowing,
+                 [](const EncodingObject& part) { return nb::cast(part); });
 }
 
 nb::list special_mask_of(const EncodingObject& object) {
@@ -284,8 +283,9 @@ a list of Encoding.
               what it raises ends the call)";
 
 void bind_encoding(nb::module_& module) {
-  nb::class_<EncodingObject>(module, "Encoding",
-                             R"(The tokens of a text. Element t of each list
+  using Object = EncodingObject;
+  nb::class_<Object> bound(module, "Encoding",
+                           R"(The tokens of a text. Element t of each list
 belongs to token t.
 
     ids           of the vocabulary
@@ -299,51 +299,29 @@ belongs to token t.
     special_mask  1 for added tokens, else 0
     cut           int: tokens left out because of max_tokens
     overflowing   the rest of the text in parts of at most max_tokens; empty
-                  without overflowing=True)")
-      .def_prop_ro(
-          "ids",
-          [](const EncodingObject& e) { return number_list(e.encoding.ids); },
-          nb::for_getter(nb::sig("def ids(self) -> list[int]")))
-      .def_prop_ro("tokens", &tokens_of,
-                   nb::for_getter(nb::sig("def tokens(self) -> list[str]")))
-      .def_prop_ro(
-          "offsets",
-          [](const EncodingObject& e) { return span_list(e.characters); },
-          nb::for_getter(
-              nb::sig("def offsets(self) -> list[tuple[int, int]]")))
-      .def_prop_ro(
-          "byte_offsets",
-          [](const EncodingObject& e) { return span_list(e.encoding.offsets); },
-          nb::for_getter(
-              nb::sig("def byte_offsets(self) -> list[tuple[int, int]]")))
-      .def_prop_ro(
-          "token_types",
-          [](const EncodingObject& e) {
-            return number_list(e.encoding.token_types);
-          },
-          nb::for_getter(nb::sig("def token_types(self) -> list[int]")))
-      .def_prop_ro(
-          "words",
-          [](const EncodingObject& e) {
-            return optional_list(e.encoding.words);
-          },
-          nb::for_getter(nb::sig("def words(self) -> list[int | None]")))
-      .def_prop_ro(
-          "sequences",
-          [](const EncodingObject& e) {
-            return optional_list(e.encoding.sequences);
-          },
-          nb::for_getter(nb::sig("def sequences(self) -> list[int | None]")))
-      .def_prop_ro(
-          "special_mask", &special_mask_of,
-          nb::for_getter(nb::sig("def special_mask(self) -> list[int]")))
-      .def_prop_ro("cut",
-                   [](const EncodingObject& e) { return e.encoding.cut; })
-      .def_prop_ro(
-          "overflowing", &overflowing_of,
-          nb::for_getter(nb::sig("def overflowing(self) -> list[Encoding]")))
-      .def("__len__",
-           [](const EncodingObject& e) { return e.encoding.size(); })
+                  without overflowing=True)");
+  const auto add = [&](const char* name, const char* signature, auto get) {
+    bound.def_prop_ro(name, get, nb::for_getter(nb::sig(signature)));
+  };
+  add("ids", "def ids(self) -> list[int]",
+      [](const Object& e) { return number_list(e.encoding.ids); });
+  add("tokens", "def tokens(self) -> list[str]", &tokens_of);
+  add("offsets", "def offsets(self) -> list[tuple[int, int]]",
+      [](const Object& e) { return span_list(e.characters); });
+  add("byte_offsets", "def byte_offsets(self) -> list[tuple[int, int]]",
+      [](const Object& e) { return span_list(e.encoding.offsets); });
+  add("token_types", "def token_types(self) -> list[int]",
+      [](const Object& e) { return number_list(e.encoding.token_types); });
+  add("words", "def words(self) -> list[int | None]",
+      [](const Object& e) { return optional_list(e.encoding.words); });
+  add("sequences", "def sequences(self) -> list[int | None]",
+      [](const Object& e) { return optional_list(e.encoding.sequences); });
+  add("special_mask", "def special_mask(self) -> list[int]", &special_mask_of);
+  add("cut", "def cut(self) -> int",
+      [](const Object& e) { return e.encoding.cut; });
+  add("overflowing", "def overflowing(self) -> list[Encoding]",
+      &overflowing_of);
+  bound.def("__len__", [](const Object& e) { return e.encoding.size(); })
       .def(NoState("keep its lists"))
       .def("__repr__", &encoding_text);
 }
@@ -379,10 +357,11 @@ tokenizer of any model: ids, offsets and texts are those of the package tokenize
     tokenizer = headwise.Tokenizer.read("model")
     encoded = tokenizer.encode("Heads matter!")
     tokenizer.decode(encoded.ids))")
-      .def_static("read", &read, nb::arg("path").none(),
-                  nb::sig("def read(path: str | bytes | PathLike[str]) -> "
-                          "Tokenizer"),
-                  R"(Reads a file or the folder of a model: tokenizer.json, vocab.txt,
+      .def_static(
+          "read", &read, nb::arg("path").none(),
+          nb::sig("def read(path: str | bytes | PathLike[str]) -> "
+                  "Tokenizer"),
+          R"(Reads a file or the folder of a model: tokenizer.json, vocab.txt,
 vocab.json with merges.txt, tokenizer.model (SentencePiece or tiktoken ranks),
 *.tiktoken, tekken.json, *.gguf.
 
@@ -399,17 +378,18 @@ that headwise does not compute; MemoryError.)")
                    "'longest_first', side: TruncationSide = 'right', "
                    "overflowing: bool = False) -> Encoding"),
            kEncodeDocumentation)
-      .def("encode_batch", &encode_batch, nb::arg("texts").none(),
-           nb::arg("options"),
-           nb::sig("def encode_batch(self, texts: Iterable[str] | "
-                   "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
-                   "True, max_tokens: int | None = None, stride: int = 0, "
-                   "truncation: TruncationStrategy = 'longest_first', side: "
-                   "TruncationSide = 'right', overflowing: bool = False, "
-                   "executor: Executor | None = None, progress: "
-                   "Callable[[int, int], object] | None = None) -> "
-                   "list[Encoding]"),
-           kBatchDocumentation)
+      .def(
+          "encode_batch", &encode_batch, nb::arg("texts").none(),
+          nb::arg("options"),
+          nb::sig("def encode_batch(self, texts: Iterable[str] | "
+                  "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
+                  "True, max_tokens: int | None = None, stride: int = 0, "
+                  "truncation: TruncationStrategy = 'longest_first', side: "
+                  "TruncationSide = 'right', overflowing: bool = False, "
+                  "executor: Executor | None = None, progress: "
+                  "Callable[[int, int], object] | None = None) -> "
+                  "list[Encoding]"),
+          kBatchDocumentation)
       .def("decode", &decode, nb::arg("ids").none(),
            nb::arg("skip_special_tokens") = true,
            nb::sig("def decode(self, ids: Iterable[int], "
@@ -433,11 +413,13 @@ complete; finish() returns the rest. Joined, they are Tokenizer.decode() of all
 ids.)")
       .def(nb::init<const Tokenizer&, bool>(), nb::arg("tokenizer"),
            nb::arg("skip_special_tokens") = true, nb::keep_alive<1, 2>())
-      .def("step",
-           [](DecodeStream& stream, nb::handle id) {
-             return value_of(stream.step(integer(id, {"DecodeStream.step", "id"})));
-           },
-           nb::arg("id").none(), nb::sig("def step(self, id: int) -> str"))
+      .def(
+          "step",
+          [](DecodeStream& stream, nb::handle id) {
+            return value_of(
+                stream.step(integer(id, {"DecodeStream.step", "id"})));
+          },
+          nb::arg("id").none(), nb::sig("def step(self, id: int) -> str"))
       .def("finish",
            [](DecodeStream& stream) { return value_of(stream.finish()); })
       .def(NoState("it belongs to one sequence of ids"));

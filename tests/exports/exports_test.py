@@ -18,8 +18,8 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
-LIBRARIES = ("headwise", "headwise_files", "headwise_ranks", "headwise_view",
-             "headwise_models", "headwise_mpi", "headwise_onnx")
+LIBRARIES = ("headwise", "headwise_files", "headwise_tokenizer", "headwise_ranks",
+             "headwise_view", "headwise_models", "headwise_mpi", "headwise_onnx")
 
 # Of a symbol table: the mangled name, the binding (GLOBAL, WEAK, UNIQUE or LOCAL),
 # its visibility, the version node ("" without one), whether it is defined here.

@@ -31,7 +31,7 @@ def headers_of(component):
 
 MPI = {"headwise/distribute/mpi.h"}  # the one that is not where its room says
 ROOT_HEADERS = {"headwise/headwise.h", "headwise/version.h", "headwise/io.h"}
-IO = ("files", "ranks", "view", "models")
+IO = ("files", "tokenizer", "ranks", "view", "models")
 
 
 class WholeHeadersTest(unittest.TestCase):

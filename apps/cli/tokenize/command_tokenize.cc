@@ -120,8 +120,8 @@ Result<std::vector<InputLine>> take_apart(
           .of_entry("line " + std::to_string(n + 1))
           .bad_data("has no tab", "two texts with a tab between them");
     }
-    parts.push_back({lines[n].substr(0, tab),
-                     flags.pair ? lines[n].substr(tab + 1) : ""});
+    parts.push_back(
+        {lines[n].substr(0, tab), flags.pair ? lines[n].substr(tab + 1) : ""});
   }
   return parts;
 }
@@ -138,6 +138,22 @@ Result<std::vector<Encoding>> encode_lines(const Tokenizer& tokenizer,
   }
   return are_pairs ? tokenizer.encode_batch(pairs, options)
                    : tokenizer.encode_batch(texts, options);
+}
+
+// Of the library's argument "texts[4]", line 5; of another one, its option.
+Error error_of_line(const Error& error, const std::string& file) {
+  ErrorDetails details = error.details();
+  const std::string argument = std::exchange(details.argument, {});
+  const std::size_t bracket = argument.find('[');
+  if (bracket == std::string::npos) {
+    details.operation = "--max-tokens";
+  } else {
+    details.operation = "FILE";
+    details.file = file;
+    const std::size_t number = std::stoul(argument.substr(bracket + 1));
+    details.entry = "line " + std::to_string(number + 1);
+  }
+  return {error.code(), std::move(details)};
 }
 
 Outcome encode(const Tokenizer& tokenizer, std::string_view text,
@@ -158,7 +174,7 @@ Outcome encode(const Tokenizer& tokenizer, std::string_view text,
     return encode_lines(tokenizer, parts, flags.pair, options);
   }();
   if (!encodings) {
-    return error_of_argument(encodings.error());
+    return error_of_line(encodings.error(), name_of_text(flags.texts));
   }
   std::string out;
   for (std::size_t n = 0; n < encodings->size(); ++n) {
@@ -172,10 +188,12 @@ Outcome encode(const Tokenizer& tokenizer, std::string_view text,
 
 Outcome decode(const Tokenizer& tokenizer, std::string_view text,
                const TokenizeFlags& flags, const Streams& streams) {
-  HEADWISE_ASSIGN(const auto sequences,
-                  parse_tokens(text, name_of_text(flags.texts)));
+  const auto sequences = parse_tokens(text, name_of_text(flags.texts));
+  if (!sequences) {
+    return error_of_option("FILE", sequences.error());
+  }
   std::string out;
-  for (const auto& ids : sequences) {
+  for (const auto& ids : *sequences) {
     HEADWISE_ASSIGN(const auto decoded,
                     tokenizer.decode(ids, flags.no_special_tokens));
     out += flags.json ? json_text(Json{{"text", decoded}}) : decoded + "\n";
@@ -188,7 +206,8 @@ Outcome run_tokenize(const TokenizeFlags& flags, const Streams& streams) {
     return usage("give --model DIR or --tokenizer FILE");
   }
   if (flags.decode && (flags.pair || flags.tokens || flags.max_tokens)) {
-    return usage("--pair, --tokens and --max-tokens cannot be used with --decode");
+    return usage(
+        "--pair, --tokens and --max-tokens cannot be used with --decode");
   }
   HEADWISE_TRY(flags.line.files().check());
   const bool in_folder = flags.tokenizer.empty();

@@ -31,10 +31,18 @@ KNOWN = [
     ("accepted", "invalid type: null|untagged enum", "", "null counts as a missing key"),
     ("expected true or false", "accepted", "post_processor", "a value of another kind; "
      "the reference takes the part for another one"),
+    ("type_id is not an id", "accepted", "post_processor", "a value of another kind; the "
+     "reference takes the part for another one"),
     ("model.vocab.*expected a whole number", "accepted", "twice", "a token stands twice "
      "in the vocabulary; the reference looks at the last"),
     ("accepted", "invalid (type|value): .*expected u32", r"added_tokens\.\*\.id",
      "the ids of added tokens are not used"),
+    ("accepted", "floating point `-0.0`", "", "-0 and -0.0 are 0"),
+    ("accepted", "map with a single key", "", "a pattern has another key"),
+    ("accepted", "PanicException", "", "the reference panics"),
+    ("model.merges holds", "accepted", "model", "merges of a model that has none"),
+    ("expected a name in special_tokens", "accepted", "post_processor", "a template of "
+     "pairs names no token; the reference panics where it is used"),
     ("accepted", "Missing vocab/merges", "", "a vocabulary without merges"),
 ]
 

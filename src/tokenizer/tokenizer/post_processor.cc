@@ -213,7 +213,10 @@ struct Assembly {
     for (const bool is_prefixed : post.trims_for_prefix_space) {
       for (std::size_t t = first; t < encoding.size(); ++t) {
         ByteSpan& span = encoding.offsets[t];
-        trim_offsets(text.text, token_text(encoding.ids[t]),
+        const ByteSpan& whole = text.encoding.offsets[range.begin + t - first];
+        const auto matched =
+            text.text.substr(whole.begin, whole.end - whole.begin);
+        trim_offsets(text.text, token_text(encoding.ids[t], matched),
                      is_prefixed && (t == first || span.begin == 0), span);
       }
     }

@@ -50,7 +50,9 @@ struct EncodedText {
   Encoding encoding{};
 };
 
-using TokenTexts = std::function<std::string_view(TokenId)>;
+// The text of a token; `matched`: the part of the original text it came from.
+using TokenTexts =
+    std::function<std::string_view(TokenId, std::string_view matched)>;
 
 // Cuts the texts if the options say so, and puts them together. `post` may be
 // null. Errors: invalid_argument, of `operation`, for a truncation that does

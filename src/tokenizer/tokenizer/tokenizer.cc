@@ -23,41 +23,31 @@ using tokenizer::EncodeMemory;
 
 namespace {
 
-// What the calls in progress do not use.
+// Memory for the calls in progress, and what they have given back.
 class MemoryPool {
  public:
-  std::unique_ptr<EncodeMemory> take() {
+  template <class Work>
+  auto lend(const Work& work) {
+    std::unique_ptr<EncodeMemory> memory;
     {
       const std::lock_guard lock(mutex_);
       if (!unused_.empty()) {
-        auto memory = std::move(unused_.back());
+        memory = std::move(unused_.back());
         unused_.pop_back();
-        return memory;
       }
     }
-    return std::make_unique<EncodeMemory>();
-  }
-  void give(std::unique_ptr<EncodeMemory> memory) {
+    if (!memory) {
+      memory = std::make_unique<EncodeMemory>();
+    }
+    auto result = work(*memory);
     const std::lock_guard lock(mutex_);
     unused_.push_back(std::move(memory));
+    return result;
   }
 
  private:
   std::mutex mutex_;
   std::vector<std::unique_ptr<EncodeMemory>> unused_;
-};
-
-class LentMemory {
- public:
-  explicit LentMemory(MemoryPool& pool) : pool_(pool), memory_(pool.take()) {}
-  LentMemory(const LentMemory&) = delete;
-  LentMemory& operator=(const LentMemory&) = delete;
-  ~LentMemory() { pool_.give(std::move(memory_)); }
-  EncodeMemory& operator*() { return *memory_; }
-
- private:
-  MemoryPool& pool_;
-  std::unique_ptr<EncodeMemory> memory_;
 };
 
 Status check_text(std::string_view operation, const std::string& argument,
@@ -104,13 +94,16 @@ Status change_normalization(const BertNormalization& changed,
   return ok();
 }
 
-constexpr std::string_view kEncodeBatch = "encode_batch";
+// An argument of a call.
+struct NamedText {
+  std::string name;
+  std::string_view text;
+};
 
-// `encode(n, memory)` of each text or pair n, on all threads.
+// `encode(n)` of each text or pair n, on all threads.
 template <class Encode>
 Result<std::vector<Encoding>> encode_all(std::size_t size,
                                          const EncodeOptions& options,
-                                         MemoryPool& pool,
                                          const Encode& encode) {
   constexpr std::size_t kAtATime = 16;
   const Executor& executor =
@@ -121,9 +114,8 @@ Result<std::vector<Encoding>> encode_all(std::size_t size,
     SharedProgress count(options.progress, size);
     executor.parallel_for(size, kAtATime,
                           [&](std::size_t begin, std::size_t end) {
-                            LentMemory memory(pool);
                             for (std::size_t n = begin; n < end; ++n) {
-                              auto encoding = encode(n, *memory);
+                              auto encoding = encode(n);
                               if (encoding) {
                                 encodings[n] = *std::move(encoding);
                               } else {
@@ -164,32 +156,39 @@ struct Tokenizer::State {
     return encoder.model().token(known);
   }
 
-  // `argument` names the text in errors.
-  Result<EncodedText> encode(std::string_view operation,
-                             const std::string& argument, std::string_view text,
-                             const EncodeOptions& options,
-                             EncodeMemory& borrowed) const {
-    HEADWISE_TRY(check_text(operation, argument, text));
-    auto encoding =
-        encoder.encode(text, options.special_tokens_in_text, borrowed);
-    if (!encoding) {
-      ErrorDetails details = encoding.error().details();
-      details.operation = operation;
-      details.argument = argument;
-      return Error{encoding.error().code(), std::move(details)};
-    }
-    return EncodedText{text, *std::move(encoding)};
-  }
-
-  Result<Encoding> finish(std::string_view operation, EncodedText first,
-                          std::optional<EncodedText> second,
+  Result<Encoding> encode(std::string_view operation, const NamedText& first,
+                          const std::optional<NamedText>& second,
                           const EncodeOptions& options) const {
-    const auto text_of_token = [&](TokenId id) {
-      return token(id).value_or(std::string_view());
-    };
-    return tokenizer::finish_encoding(post_processor.get(), operation,
-                                      std::move(first), std::move(second),
-                                      text_of_token, options);
+    return memory.lend([&](EncodeMemory& borrowed) -> Result<Encoding> {
+      const auto tokens_of =
+          [&](const NamedText& named) -> Result<EncodedText> {
+        HEADWISE_TRY(check_text(operation, named.name, named.text));
+        auto tokens = encoder.encode(named.text, options.special_tokens_in_text,
+                                     borrowed);
+        if (!tokens) {
+          ErrorDetails details = tokens.error().details();
+          details.operation = operation;
+          details.argument = named.name;
+          return Error{tokens.error().code(), std::move(details)};
+        }
+        return EncodedText{named.text, *std::move(tokens)};
+      };
+      HEADWISE_ASSIGN(auto a, tokens_of(first));
+      std::optional<EncodedText> b;
+      if (second) {
+        HEADWISE_ASSIGN(b, tokens_of(*second));
+      }
+      const auto text_of_token = [&](TokenId id, std::string_view matched) {
+        // With lstrip or rstrip it has white space that its content has not.
+        const auto known = static_cast<tokenizer::ModelId>(id);
+        return encoder.added_tokens().token(known) != nullptr
+                   ? matched
+                   : token(id).value_or(std::string_view());
+      };
+      return tokenizer::finish_encoding(post_processor.get(), operation,
+                                        std::move(a), std::move(b),
+                                        text_of_token, options);
+    });
   }
 };
 
@@ -237,57 +236,37 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json,
 
 Result<Encoding> Tokenizer::encode(std::string_view text,
                                    const EncodeOptions& options) const {
-  return catching_out_of_memory([&]() -> Result<Encoding> {
-    LentMemory memory(state_->memory);
-    HEADWISE_ASSIGN(auto first,
-                    state_->encode("encode", "text", text, options, *memory));
-    return state_->finish("encode", std::move(first), {}, options);
+  return catching_out_of_memory([&] {
+    return state_->encode("encode", {"text", text}, {}, options);
   });
 }
 
 Result<Encoding> Tokenizer::encode_pair(std::string_view first,
                                         std::string_view second,
                                         const EncodeOptions& options) const {
-  return catching_out_of_memory([&]() -> Result<Encoding> {
-    constexpr std::string_view kPair = "encode_pair";
-    LentMemory memory(state_->memory);
-    HEADWISE_ASSIGN(auto a,
-                    state_->encode(kPair, "first", first, options, *memory));
-    HEADWISE_ASSIGN(auto b,
-                    state_->encode(kPair, "second", second, options, *memory));
-    return state_->finish(kPair, std::move(a), std::move(b), options);
+  return catching_out_of_memory([&] {
+    return state_->encode("encode_pair", {"first", first},
+                          NamedText{"second", second}, options);
   });
 }
 
 Result<std::vector<Encoding>> Tokenizer::encode_batch(
     std::span<const std::string_view> texts,
     const EncodeOptions& options) const {
-  const auto encode = [&](std::size_t n,
-                          EncodeMemory& memory) -> Result<Encoding> {
-    HEADWISE_ASSIGN(
-        auto text,
-        state_->encode(kEncodeBatch, "texts[" + std::to_string(n) + "]",
-                       texts[n], options, memory));
-    return state_->finish(kEncodeBatch, std::move(text), {}, options);
-  };
-  return encode_all(texts.size(), options, state_->memory, encode);
+  return encode_all(texts.size(), options, [&](std::size_t n) {
+    const NamedText text{"texts[" + std::to_string(n) + "]", texts[n]};
+    return state_->encode("encode_batch", text, {}, options);
+  });
 }
 
 Result<std::vector<Encoding>> Tokenizer::encode_batch(
     std::span<const TextPair> pairs, const EncodeOptions& options) const {
-  const auto encode = [&](std::size_t n,
-                          EncodeMemory& memory) -> Result<Encoding> {
+  return encode_all(pairs.size(), options, [&](std::size_t n) {
     const std::string name = "pairs[" + std::to_string(n) + "]";
-    HEADWISE_ASSIGN(auto first,
-                    state_->encode(kEncodeBatch, name + ".first",
-                                   pairs[n].first, options, memory));
-    HEADWISE_ASSIGN(auto second,
-                    state_->encode(kEncodeBatch, name + ".second",
-                                   pairs[n].second, options, memory));
-    return state_->finish(kEncodeBatch, std::move(first), std::move(second),
+    return state_->encode("encode_batch", {name + ".first", pairs[n].first},
+                          NamedText{name + ".second", pairs[n].second},
                           options);
-  };
-  return encode_all(pairs.size(), options, state_->memory, encode);
+  });
 }
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,

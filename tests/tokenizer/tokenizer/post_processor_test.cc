@@ -40,7 +40,7 @@ Result<Encoding> finish(const PostProcessor* post, std::size_t first,
   return finish_encoding(
       post, "encode", tokens_from(0, first),
       second ? std::optional(tokens_from(50, *second)) : std::nullopt,
-      [](TokenId) { return "x"; }, options);
+      [](TokenId, std::string_view) { return "x"; }, options);
 }
 
 std::string finish_error(const PostProcessor* post, std::size_t first,
@@ -141,7 +141,8 @@ TEST(PostProcessorTest, OffsetsLoseSpacesInCharacters) {
       text.encoding.words = {0};
       const Encoding done =
           finish_encoding(&post, "encode", text, {},
-                          [&](TokenId) { return one.token; }, {})
+                          [&](TokenId, std::string_view) { return one.token; },
+                          {})
               .value();
       EXPECT_EQ(done.offsets[0], prefix ? one.with_prefix : one.without_prefix)
           << one.token;
@@ -156,9 +157,10 @@ TEST(PostProcessorTest, OnlyTheFirstTokenOrOneAtTheStartKeepsItsSpace) {
   text.encoding.ids = {7, 7};
   text.encoding.offsets = {{1, 3}, {3, 5}};
   text.encoding.words = {0, 1};
-  const Encoding done = finish_encoding(&post, "encode", text, {},
-                                        [](TokenId) { return "Ġa"; }, {})
-                            .value();
+  const Encoding done =
+      finish_encoding(&post, "encode", text, {},
+                      [](TokenId, std::string_view) { return "Ġa"; }, {})
+          .value();
   EXPECT_EQ(done.offsets, (Spans{{1, 3}, {4, 5}}));
 }
 
