@@ -31,9 +31,11 @@ std::string with_replaced(std::string_view text,
 // and at the end.
 void replace_all(std::string& text, std::string_view from,
                  std::string_view to) {
+  if (text.find(from) == std::string::npos) {
+    return;
+  }
   std::vector<Match> matches;
-  if (text.find(from) != std::string::npos &&
-      Pattern::literal(from).find(text, matches)) {
+  if (Pattern::literal(from).find(text, matches)) {
     text = with_replaced(text, matches, to);
   }
 }
@@ -48,6 +50,9 @@ void clean_up_spaces(std::string& text) {
       Change{" 'm", "'m"},   Change{" do not", " don't"}, Change{" 's", "'s"},
       Change{" 've", "'ve"}, Change{" 're", "'re"},
   };
+  if (text.find(' ') == std::string::npos) {
+    return;
+  }
   for (const auto& [from, to] : kChanges) {
     replace_all(text, from, to);
   }
