@@ -70,7 +70,8 @@ inline void call(const headwise::Tokenizer& tokenizer, std::string_view text,
         .stride = choice >> 6,
         .strategy =
             static_cast<headwise::TruncationStrategy>((choice >> 2) % 3),
-        .side = static_cast<headwise::TruncationSide>((choice >> 3) & 1)};
+        .side = static_cast<headwise::TruncationSide>((choice >> 3) & 1),
+        .keep_overflowing = true};
   }
   const std::string_view second = text.substr(0, text.find('\n'));
   const auto one = tokenizer.encode(text, options);

@@ -116,6 +116,7 @@ EncodeOptions encode_options(const nb::kwargs& keywords,
   take_size(fields, "stride", truncation.stride);
   take_word(fields, "truncation", truncation.strategy, kStrategies);
   take_word(fields, "side", truncation.side, kSides);
+  take_boolean(fields, "overflowing", truncation.keep_overflowing);
   fields.take("executor", [&](nb::handle value, ArgumentName name) {
     options.executor = &executor_argument(value, name);
   });
@@ -263,6 +264,7 @@ constexpr char kEncodeDocumentation[] =
 
     add_special_tokens  also the tokens that the model expects around texts
     max_tokens          cut to this number of tokens, added ones included
+    overflowing         keep what is cut off, in Encoding.overflowing
     stride              tokens that parts of Encoding.overflowing have in common
     truncation          "longest_first", "only_first" or "only_second": which
                         text of a pair loses tokens
@@ -296,7 +298,8 @@ belongs to token t.
     sequences     0 or 1: the text of the pair; None for added tokens
     special_mask  1 for added tokens, else 0
     cut           int: tokens left out because of max_tokens
-    overflowing   the rest of the text in parts of at most max_tokens)");
+    overflowing   the rest of the text in parts of at most max_tokens; empty
+                  without overflowing=True)");
   const auto add = [&](const char* name, const char* signature, auto get) {
     bound.def_prop_ro(name, get, nb::for_getter(nb::sig(signature)));
   };
@@ -372,8 +375,8 @@ that headwise does not compute; MemoryError.)")
            nb::sig("def encode(self, text: str, pair: str | None = None, *, "
                    "add_special_tokens: bool = True, max_tokens: int | None = "
                    "None, stride: int = 0, truncation: TruncationStrategy = "
-                   "'longest_first', side: TruncationSide = 'right') -> "
-                   "Encoding"),
+                   "'longest_first', side: TruncationSide = 'right', "
+                   "overflowing: bool = False) -> Encoding"),
            kEncodeDocumentation)
       .def(
           "encode_batch", &encode_batch, nb::arg("texts").none(),
@@ -382,8 +385,9 @@ that headwise does not compute; MemoryError.)")
                   "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
                   "True, max_tokens: int | None = None, stride: int = 0, "
                   "truncation: TruncationStrategy = 'longest_first', side: "
-                  "TruncationSide = 'right', executor: Executor | None = None, "
-                  "progress: Callable[[int, int], object] | None = None) -> "
+                  "TruncationSide = 'right', overflowing: bool = False, "
+                  "executor: Executor | None = None, progress: "
+                  "Callable[[int, int], object] | None = None) -> "
                   "list[Encoding]"),
           kBatchDocumentation)
       .def("decode", &decode, nb::arg("ids").none(),

@@ -37,8 +37,8 @@ struct Encoding {
   std::vector<std::int8_t> sequences;
   // How many tokens of both texts did not fit in Truncation::max_tokens.
   std::size_t cut = 0;
-  // With a truncation: the other parts of the text, in its order, each as long
-  // as fits.
+  // With Truncation::keep_overflowing: the other parts of the text, in its
+  // order, each as long as fits.
   std::vector<Encoding> overflowing;
 
   std::size_t size() const { return ids.size(); }
@@ -50,10 +50,12 @@ enum class TruncationSide { right, left };
 
 struct Truncation {
   std::size_t max_tokens = 0;  // with the tokens that are added
-  // How many tokens a part of Encoding::overflowing repeats of the part before.
+  // How many tokens a part of Encoding::overflowing repeats of the part before;
+  // 0 without keep_overflowing.
   std::size_t stride = 0;
   TruncationStrategy strategy = TruncationStrategy::longest_first;
   TruncationSide side = TruncationSide::right;  // from where tokens are cut
+  bool keep_overflowing = false;
 };
 
 struct EncodeOptions {

@@ -101,7 +101,6 @@ class Tokenizer {
 
  private:
   friend class DecodeStream;
-  // nullptr: spaces join the tokens.
   HEADWISE_HIDDEN const tokenizer::Decoder* decoder() const;
 
   struct HEADWISE_HIDDEN State;

@@ -150,7 +150,7 @@ class Headwise(Reader):
     def encode_all(self, items, special, cut):
         options = {} if cut is None else {
             "max_tokens": cut.length, "stride": cut.stride,
-            "truncation": cut.strategy, "side": cut.side}
+            "truncation": cut.strategy, "side": cut.side, "overflowing": True}
         return self.tokenizer.encode_batch(items, add_special_tokens=special,
                                            executor=self.executor, **options)
 

@@ -1,10 +1,12 @@
+// ByteLevel and ByteFallback: tokens that stand for bytes.
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "tokenizer/byte_sequence.h"
-#include "tokenizer/decoder_steps.h"
+#include "interop/utf8.h"
+#include "tokenizer/decoder.h"
 #include "tokenizer/shared_keys.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/characters.h"
@@ -12,53 +14,73 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// Tokens in GPT-2's alphabet of bytes.
-struct ByteLevelDecoder {
-  std::string bytes{};  // not yet a character
+constexpr std::string_view kReplacementCharacter = "\uFFFD";
 
-  Status operator()(std::vector<std::string>& tokens, Next& next) {
-    for (const std::string& token : tokens) {
-      add(token);
-    }
-    std::string text;
-    move_characters(bytes, text, next == Next::nothing);
-    tokens.assign(1, std::move(text));
-    next = next == Next::nothing ? next : Next::rest_of_token;
-    return ok();
-  }
+// Whether more bytes can make a character of these, which are none yet.
+bool begins_character(std::string_view bytes) {
+  // Tries the lowest and the highest ones: some first bytes exclude either.
+  constexpr std::size_t kLongest = 4;
+  return bytes.size() < kLongest &&
+         (internal::decode_utf8(std::string(bytes) + "\x80\x80\x80") ||
+          internal::decode_utf8(std::string(bytes) + "\xBF\xBF\xBF"));
+}
 
-  // A token with a character outside the alphabet stands for itself.
-  void add(std::string_view token) {
-    const std::size_t before = bytes.size();
-    for (std::string_view rest = token; !rest.empty();) {
-      const Character character = first_character(rest);
-      const auto byte = byte_of(character.code);
-      if (!byte) {
-        bytes.resize(before);
-        bytes += token;
-        return;
-      }
-      bytes += static_cast<char>(*byte);
-      rest.remove_prefix(character.bytes);
+std::size_t size_of_whole_characters(std::string_view bytes) {
+  return internal::find_invalid_utf8(bytes).value_or(bytes.size());
+}
+
+// Moves the characters of `bytes` to `text`, with U+FFFD for each broken
+// sequence: the longest bytes that could have begun a character, as Unicode
+// recommends. Leaves the beginning of a character unless `last`.
+void move_characters(std::string& bytes, std::string& text, bool last) {
+  std::string_view rest = bytes;
+  for (;;) {
+    const std::size_t whole = size_of_whole_characters(rest);
+    text += rest.substr(0, whole);
+    rest.remove_prefix(whole);
+    if (rest.empty() || (!last && begins_character(rest))) {
+      break;
     }
+    std::size_t broken = 1;
+    while (broken < rest.size() &&
+           begins_character(rest.substr(0, broken + 1))) {
+      ++broken;
+    }
+    text += kReplacementCharacter;
+    rest.remove_prefix(broken);
   }
-};
+  bytes.erase(0, bytes.size() - rest.size());
+}
+
+// Appends the bytes of a token in GPT-2's alphabet. One with a character
+// outside of it stands for itself.
+void append_bytes(std::string_view token, std::string& bytes) {
+  const std::size_t before = bytes.size();
+  for (std::string_view rest = token; !rest.empty();) {
+    const Character character = first_character(rest);
+    const auto byte = byte_of(character.code);
+    if (!byte) {
+      bytes.resize(before);
+      bytes += token;
+      return;
+    }
+    bytes += static_cast<char>(*byte);
+    rest.remove_prefix(character.bytes);
+  }
+}
 
 // The byte of <0x0A>. The reference takes <0x+A> as well.
 std::optional<char> byte_of_token(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') {
     return {};
   }
-  std::size_t byte = 0;
-  for (std::size_t n = token[3] == '+' ? 4 : 3; n < 5; ++n) {
-    const std::size_t digit =
-        std::string_view("0123456789abcdef0123456789ABCDEF").find(token[n]);
-    if (digit == std::string_view::npos) {
-      return {};
-    }
-    byte = byte * 16 + digit % 16;
-  }
-  return static_cast<char>(byte);
+  const char* const end = &token[5];
+  unsigned byte = 0;
+  const auto read =
+      std::from_chars(&token[token[3] == '+' ? 4 : 3], end, byte, 16);
+  return read.ec == std::errc() && read.ptr == end
+             ? std::optional(static_cast<char>(byte))
+             : std::nullopt;
 }
 
 // A run of byte tokens becomes one token if it is UTF-8, and a U+FFFD for each
@@ -86,17 +108,10 @@ struct ByteFallbackDecoder {
   }
 
   void give(std::vector<std::string>& texts, bool run_ends) {
-    std::size_t whole = 0;
-    while (!is_broken && whole < run.size()) {
-      const ByteSequence next =
-          first_sequence(std::string_view(run).substr(whole));
-      is_broken = next.kind == SequenceKind::broken ||
-                  (next.kind == SequenceKind::cut && run_ends);
-      if (next.kind != SequenceKind::whole) {
-        break;
-      }
-      whole += next.bytes;
-    }
+    const std::size_t whole = is_broken ? 0 : size_of_whole_characters(run);
+    is_broken =
+        is_broken || (whole < run.size() &&
+                      (run_ends || !begins_character(run.substr(whole))));
     if (is_broken && !run.empty()) {
       if (std::exchange(is_given, false)) {
         texts.emplace_back();
@@ -118,7 +133,17 @@ struct ByteFallbackDecoder {
 
 Result<DecoderStep> read_byte_level_decoder(const JsonPart& part) {
   HEADWISE_TRY(read_byte_level(part));
-  return with_whole_tokens(ByteLevelDecoder{});
+  return with_whole_tokens(
+      [bytes = std::string()](std::vector<std::string>& tokens,
+                              Next& next) mutable {
+        for (const std::string& token : tokens) {
+          append_bytes(token, bytes);
+        }
+        tokens.assign(1, "");
+        move_characters(bytes, tokens.front(), next == Next::nothing);
+        next = next == Next::nothing ? next : Next::rest_of_token;
+        return ok();
+      });
 }
 
 Result<DecoderStep> read_byte_fallback_decoder(const JsonPart& /*part*/) {

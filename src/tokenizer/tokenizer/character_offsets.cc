@@ -5,50 +5,33 @@
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
-
-std::size_t count_characters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char byte) { return !tokenizer::continues_character(byte); }));
-}
-
-// Counts from the last position on, so ascending ones take one walk.
-class CharacterCounter {
- public:
-  explicit CharacterCounter(std::string_view text) : text_(text) {}
-
-  std::size_t at(std::size_t byte) {
-    byte = std::min(byte, text_.size());
-    if (byte == 0) {  // an added token: does not go back for it
-      return 0;
-    }
-    if (byte >= byte_) {
-      characters_ += count_characters(text_.substr(byte_, byte - byte_));
-    } else {
-      characters_ -= count_characters(text_.substr(byte, byte_ - byte));
-    }
-    byte_ = byte;
-    return characters_;
-  }
-
- private:
-  std::string_view text_;
-  std::size_t byte_ = 0;
-  std::size_t characters_ = 0;
-};
-
-}  // namespace
 
 std::vector<ByteSpan> character_offsets(std::string_view text,
                                         std::span<const ByteSpan> offsets) {
+  const auto count = [&](std::size_t begin, std::size_t end) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text.substr(begin, end - begin),
+        [](char byte) { return !tokenizer::continues_character(byte); }));
+  };
   std::vector<ByteSpan> characters(offsets.begin(), offsets.end());
-  if (count_characters(text) == text.size()) {
+  if (count(0, text.size()) == text.size()) {
     return characters;
   }
-  CharacterCounter counter(text);
+  // Counts from the last position on, so ascending ones take one walk.
+  std::size_t last = 0;
+  std::size_t before_last = 0;
+  const auto characters_before = [&](std::size_t byte) -> std::size_t {
+    byte = std::min(byte, text.size());
+    if (byte == 0) {  // an added token: does not go back for it
+      return 0;
+    }
+    before_last = byte >= last ? before_last + count(last, byte)
+                               : before_last - count(byte, last);
+    last = byte;
+    return before_last;
+  };
   for (ByteSpan& span : characters) {
-    span.begin = counter.at(span.begin);
-    span.end = counter.at(span.end);
+    span = {characters_before(span.begin), characters_before(span.end)};
   }
   return characters;
 }

@@ -2,100 +2,194 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <string>
 #include <utility>
 
-#include "tokenizer/offset_trim.h"
-#include "tokenizer/truncation.h"
+#include "base/check.h"
+#include "unicode/character_class.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// A text and its parts, of which the first one is kept.
-struct CutText {
-  EncodedText from;
-  std::vector<TokenRange> parts;
+using Sizes = std::vector<std::size_t>;
+
+// The tokens [begin, end) of a text.
+struct TokenRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t size() const { return end - begin; }
 };
+using TokenRanges = std::vector<TokenRange>;
 
-// For each text of a template, in its order, the number of a part.
-using PartChoice = std::vector<std::size_t>;
-
-template <class T>
-void append_range(std::vector<T>& into, const std::vector<T>& from,
-                  TokenRange range) {
-  into.insert(into.end(),
-              from.begin() + static_cast<std::ptrdiff_t>(range.begin),
-              from.begin() + static_cast<std::ptrdiff_t>(range.end));
+// How many tokens each of one or two texts keeps.
+Result<Sizes> kept_tokens(std::string_view operation,
+                          const Truncation& truncation, Sizes sizes,
+                          std::size_t added) {
+  const std::size_t most = truncation.max_tokens;
+  const auto too_few = [&](Message expected) {
+    return internal::value_error(operation, "truncation.max_tokens",
+                                 std::to_string(most), std::move(expected));
+  };
+  if (most < added) {
+    return too_few(
+        message("at least {}, for the tokens that are added", added));
+  }
+  const std::size_t room = most - added;
+  const std::size_t all = std::reduce(sizes.begin(), sizes.end());
+  if (all <= room) {
+    return sizes;
+  }
+  if (room == 0) {
+    return Sizes(sizes.size(), 0);
+  }
+  if (sizes.size() == 2 &&
+      truncation.strategy == TruncationStrategy::longest_first) {
+    const std::size_t shorter = sizes[0] <= sizes[1] ? 0 : 1;
+    sizes[shorter] = std::min(sizes[shorter], room / 2);
+    sizes[1 - shorter] = room - sizes[shorter];
+    return sizes;
+  }
+  const std::size_t cut =
+      truncation.strategy == TruncationStrategy::only_second ? 1 : 0;
+  if (cut >= sizes.size()) {
+    return internal::value_error(operation, "truncation.strategy",
+                                 "only_second",
+                                 "longest_first or only_first, for one text");
+  }
+  const std::size_t other = all - sizes[cut];
+  if (other >= room) {
+    return too_few(
+        message("at least {}, for the text that is not cut and one token",
+                other + added + 1));
+  }
+  sizes[cut] = room - other;
+  return sizes;
 }
 
-class Assembly {
- public:
-  Assembly(const PostProcessor& post, const TokenTexts& token_text,
-           std::vector<CutText> texts, bool adds_tokens)
-      : post_(post),
-        template_(texts.size() == 1 ? post.single : post.pair),
-        token_text_(token_text),
-        texts_(std::move(texts)),
-        adds_tokens_(adds_tokens) {}
+// The parts of each text, the one that is kept first.
+Result<std::vector<TokenRanges>> cut_texts(std::string_view operation,
+                                           const Truncation& truncation,
+                                           const Sizes& sizes,
+                                           std::size_t added) {
+  const std::size_t stride = truncation.stride;
+  const bool keeps_all = truncation.keep_overflowing;
+  HEADWISE_ASSIGN(const Sizes all_kept,
+                  kept_tokens(operation, truncation, sizes, added));
+  std::vector<TokenRanges> parts(sizes.size());
+  for (std::size_t n = 0; n < sizes.size(); ++n) {
+    const std::size_t all = sizes[n];
+    const std::size_t kept = all_kept[n];
+    const std::size_t fit = kept < all ? kept : truncation.max_tokens - added;
+    if (stride > 0 && (!keeps_all || (fit > 0 && stride >= fit))) {
+      return internal::value_error(
+          operation, "truncation.stride", std::to_string(stride),
+          keeps_all ? message("less than the {} tokens of a text that fit", fit)
+                    : "0 unless overflowing parts are kept");
+    }
+    for (std::size_t begin = 0, end = 0;
+         parts[n].empty() || (keeps_all && kept > 0 && end < all);
+         begin += kept - stride) {
+      end = std::min(begin + kept, all);
+      parts[n].push_back(truncation.side == TruncationSide::left
+                             ? TokenRange{all - end, all - begin}
+                             : TokenRange{begin, end});
+    }
+  }
+  return parts;
+}
 
-  Encoding run() {
-    PartChoice kept;
-    std::vector<PartChoice> others;
-    for (const TemplatePiece& piece : template_) {
+// Each choice goes on with each part of a text. The last one is that of the
+// parts that are kept.
+std::vector<TokenRanges> with_parts(const std::vector<TokenRanges>& choices,
+                                    const TokenRanges& parts) {
+  std::vector<TokenRanges> longer;
+  for (const TokenRanges& choice : choices) {
+    const std::size_t first = &choice == &choices.back() ? 1 : 0;
+    for (std::size_t n = 0; n < parts.size(); ++n) {
+      longer.push_back(choice);
+      longer.back().push_back(parts[(n + first) % parts.size()]);
+    }
+  }
+  return longer;
+}
+
+bool is_token_space(char32_t code) {
+  return code == 0x120 || is_white_space(code);  // 0x120: ByteLevel's space
+}
+
+// Takes as many characters of `text` from each side of `span` as the token has
+// white space there, counting U+0120. A single one stays before the token if
+// `keeps_only`.
+void trim_offsets(std::string_view text, std::string_view token,
+                  bool keeps_only, ByteSpan& span) {
+  std::size_t before = 0;
+  for (auto rest = token;
+       !rest.empty() && is_token_space(first_character(rest).code); ++before) {
+    rest.remove_prefix(first_character(rest).bytes);
+  }
+  before -= before == 1 && keeps_only ? 1 : 0;
+  for (; before > 0 && span.begin < span.end; --before) {
+    span.begin += first_character(text.substr(span.begin)).bytes;
+  }
+  std::size_t after = 0;
+  for (auto rest = token;
+       !rest.empty() && is_token_space(last_character(rest).code); ++after) {
+    rest.remove_suffix(last_character(rest).bytes);
+  }
+  std::size_t end = span.end;
+  for (; after > 0 && end > 0; --after) {
+    end -= last_character(text.substr(0, end)).bytes;
+  }
+  if (after == 0) {  // else the text has fewer characters there
+    span.end = std::max(end, span.begin);
+  }
+}
+
+struct Assembly {
+  const PostProcessor& post;
+  const EncodingTemplate& pieces;
+  const TokenTexts& token_text;
+  std::vector<EncodedText> texts{};
+  std::size_t added = 0;  // tokens of the template, if they are added
+
+  Encoding run(const std::vector<TokenRanges>& parts) const {
+    std::vector<TokenRanges> choices = {{}};
+    for (const TemplatePiece& piece : pieces) {
       if (piece.sequence >= 0) {
-        others = with_parts(others, kept, text_of(piece).parts.size());
-        kept.push_back(0);
+        choices = with_parts(choices,
+                             parts[static_cast<std::size_t>(piece.sequence)]);
       }
     }
-    Encoding encoding = assemble(kept);
-    for (const PartChoice& choice : others) {
-      encoding.overflowing.push_back(assemble(choice));
+    Encoding encoding = encoding_of(choices.back());
+    choices.pop_back();
+    for (const TokenRanges& choice : choices) {
+      encoding.overflowing.push_back(encoding_of(choice));
     }
-    for (const CutText& text : texts_) {
-      encoding.cut += text.from.encoding.size() - text.parts[0].size();
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+      encoding.cut += texts[n].encoding.size() - parts[n][0].size();
     }
     return encoding;
   }
 
- private:
-  const CutText& text_of(const TemplatePiece& piece) const {
-    return texts_[static_cast<std::size_t>(piece.sequence)];
-  }
-
-  // The choices with another text, which has `count` parts. All together, but
-  // for the kept ones, each with each.
-  static std::vector<PartChoice> with_parts(
-      const std::vector<PartChoice>& others, const PartChoice& kept,
-      std::size_t count) {
-    std::vector<PartChoice> choices;
-    const auto add = [&](PartChoice choice, std::size_t part) {
-      choice.push_back(part);
-      choices.push_back(std::move(choice));
-    };
-    for (const PartChoice& choice : others) {
-      for (std::size_t part = 0; part < count; ++part) {
-        add(choice, part);
-      }
-    }
-    for (std::size_t part = 1; part < count; ++part) {
-      add(kept, part);
-    }
-    return choices;
-  }
-
-  Encoding assemble(const PartChoice& choice) const {
+  // `ranges`: of each text in the template.
+  Encoding encoding_of(const TokenRanges& ranges) const {
     Encoding encoding;
-    const auto reserve = [size = size_of(choice)](auto&... lists) {
-      (lists.reserve(size), ...);
-    };
+    std::size_t size = added;
+    for (const TokenRange& range : ranges) {
+      size += range.size();
+    }
+    const auto reserve = [size](auto&... lists) { (lists.reserve(size), ...); };
     reserve(encoding.ids, encoding.offsets, encoding.words,
             encoding.token_types, encoding.sequences);
-    auto part = choice.begin();
-    for (const TemplatePiece& piece : template_) {
+    auto range = ranges.begin();
+    for (const TemplatePiece& piece : pieces) {
       if (piece.sequence >= 0) {
-        append_text(encoding, text_of(piece).from,
-                    text_of(piece).parts[*part++]);
-      } else if (adds_tokens_) {
-        append_range(encoding.ids, piece.added, {0, piece.added.size()});
+        append(texts[static_cast<std::size_t>(piece.sequence)], *range++,
+               encoding);
+      } else if (added > 0) {
+        encoding.ids.insert(encoding.ids.end(), piece.added.begin(),
+                            piece.added.end());
         encoding.offsets.resize(encoding.size());
         encoding.words.resize(encoding.size(), -1);
       }
@@ -105,68 +199,29 @@ class Assembly {
     return encoding;
   }
 
-  std::size_t size_of(const PartChoice& choice) const {
-    std::size_t size = 0;
-    auto part = choice.begin();
-    for (const TemplatePiece& piece : template_) {
-      size += piece.sequence < 0 ? piece.added.size()
-                                 : text_of(piece).parts[*part++].size();
-    }
-    return size;
-  }
-
-  void append_text(Encoding& encoding, const EncodedText& from,
-                   TokenRange range) const {
-    const std::size_t begin = encoding.size();
-    append_range(encoding.ids, from.encoding.ids, range);
-    append_range(encoding.offsets, from.encoding.offsets, range);
-    append_range(encoding.words, from.encoding.words, range);
-    for (const bool is_prefixed : post_.trims_for_prefix_space) {
-      for (std::size_t t = begin; t < encoding.size(); ++t) {
+  void append(const EncodedText& text, TokenRange range,
+              Encoding& encoding) const {
+    const std::size_t first = encoding.size();
+    const auto append_range = [&](const auto& from, auto& into) {
+      into.insert(into.end(),
+                  from.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                  from.begin() + static_cast<std::ptrdiff_t>(range.end));
+    };
+    append_range(text.encoding.ids, encoding.ids);
+    append_range(text.encoding.offsets, encoding.offsets);
+    append_range(text.encoding.words, encoding.words);
+    for (const bool is_prefixed : post.trims_for_prefix_space) {
+      for (std::size_t t = first; t < encoding.size(); ++t) {
         ByteSpan& span = encoding.offsets[t];
-        const bool is_first = t == begin || span.begin == 0;
-        const ByteSpan& whole = from.encoding.offsets[range.begin + t - begin];
-        trim_offsets(
-            from.text,
-            token_text_(encoding.ids[t],
-                        from.text.substr(whole.begin, whole.end - whole.begin)),
-            is_prefixed && is_first, span);
+        const ByteSpan& whole = text.encoding.offsets[range.begin + t - first];
+        const auto matched =
+            text.text.substr(whole.begin, whole.end - whole.begin);
+        trim_offsets(text.text, token_text(encoding.ids[t], matched),
+                     is_prefixed && (t == first || span.begin == 0), span);
       }
     }
   }
-
-  const PostProcessor& post_;
-  const EncodingTemplate& template_;
-  const TokenTexts& token_text_;
-  std::vector<CutText> texts_;
-  bool adds_tokens_;
 };
-
-std::size_t tokens_added(const EncodingTemplate& pieces) {
-  std::size_t count = 0;
-  for (const TemplatePiece& piece : pieces) {
-    count += piece.added.size();
-  }
-  return count;
-}
-
-Status cut_texts(std::string_view operation, const Truncation& truncation,
-                 std::size_t added, std::vector<CutText>& texts) {
-  const auto size = [&](std::size_t n) {
-    return texts[n].from.encoding.size();
-  };
-  const bool is_pair = texts.size() == 2;
-  HEADWISE_ASSIGN(
-      const KeptTokens kept,
-      kept_tokens(operation, truncation, size(0),
-                  is_pair ? std::optional(size(1)) : std::nullopt, added));
-  for (std::size_t n = 0; n < texts.size(); ++n) {
-    HEADWISE_ASSIGN(texts[n].parts,
-                    token_parts(operation, truncation, size(n),
-                                n == 0 ? kept.first : kept.second));
-  }
-  return ok();
-}
 
 }  // namespace
 
@@ -177,26 +232,25 @@ Result<Encoding> finish_encoding(const PostProcessor* post,
                                  const EncodeOptions& options) {
   static const PostProcessor none;
   const PostProcessor& processor = post != nullptr ? *post : none;
-  std::vector<CutText> texts;
-  const auto add = [&](EncodedText text) {
-    const std::size_t size = text.encoding.size();
-    texts.push_back({std::move(text), {{0, size}}});
-  };
-  add(std::move(first));
+  Assembly assembly{processor, second ? processor.pair : processor.single,
+                    token_text};
+  assembly.texts.push_back(std::move(first));
   if (second) {
-    add(*std::move(second));
+    assembly.texts.push_back(*std::move(second));
+  }
+  for (const TemplatePiece& piece : assembly.pieces) {
+    assembly.added += options.add_special_tokens ? piece.added.size() : 0;
+  }
+  Sizes sizes;
+  std::vector<TokenRanges> parts;
+  for (const EncodedText& text : assembly.texts) {
+    parts.push_back({{0, sizes.emplace_back(text.encoding.size())}});
   }
   if (options.truncation) {
-    const std::size_t added =
-        options.add_special_tokens
-            ? tokens_added(texts.size() == 1 ? processor.single
-                                             : processor.pair)
-            : 0;
-    HEADWISE_TRY(cut_texts(operation, *options.truncation, added, texts));
+    HEADWISE_ASSIGN(parts, cut_texts(operation, *options.truncation, sizes,
+                                     assembly.added));
   }
-  return Assembly(processor, token_text, std::move(texts),
-                  options.add_special_tokens)
-      .run();
+  return assembly.run(parts);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

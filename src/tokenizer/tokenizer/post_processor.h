@@ -39,6 +39,11 @@ struct PostProcessor {
 Result<std::unique_ptr<PostProcessor>> read_post_processor(
     const JsonPart& part);
 
+// What a tokenizer.json says of truncation and padding has no effect here, but
+// must have its form. Errors: bad_data.
+Status check_saved_truncation(const JsonPart& part);
+Status check_saved_padding(const JsonPart& part);
+
 // ids, offsets and words of a text.
 struct EncodedText {
   std::string_view text;

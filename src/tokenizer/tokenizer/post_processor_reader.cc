@@ -11,13 +11,11 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::uint64_t kLargestId = std::numeric_limits<std::uint32_t>::max();
-constexpr const char* kAnId = "a whole number from 0 to 4294967295";
-
 Result<TokenId> read_template_id(const JsonPart& part) {
   std::uint64_t id = 0;
-  if (!part.exists() || !part.json().get(id) || id > kLargestId) {
-    return part.fault("is not an id", kAnId);
+  if (!part.exists() || !part.json().get(id) ||
+      id > std::numeric_limits<std::uint32_t>::max()) {
+    return part.fault("is not an id", "a whole number from 0 to 4294967295");
   }
   return static_cast<TokenId>(id);
 }
@@ -43,18 +41,17 @@ Status read_offset_trim(const JsonPart& part, PostProcessor& post) {
 Status read_bert_processing(const JsonPart& part, PostProcessor& post) {
   HEADWISE_ASSIGN(const TokenId sep, read_named_token(part, "sep"));
   HEADWISE_ASSIGN(const TokenId cls, read_named_token(part, "cls"));
+  const bool trims =
+      part.at("trim_offsets").exists() && part.at("add_prefix_space").exists();
+  const TokenId second_type = trims ? 0 : 1;
   post.single = {{.added = {cls}}, {.sequence = 0}, {.added = {sep}}};
   post.pair = post.single;
-  if (!part.at("trim_offsets").exists() ||
-      !part.at("add_prefix_space").exists()) {
-    post.pair.push_back({.sequence = 1, .type = 1});
-    post.pair.push_back({.added = {sep}, .type = 1});
-    return ok();
+  if (trims) {
+    post.pair.push_back({.added = {sep}});
   }
-  post.pair.push_back({.added = {sep}});
-  post.pair.push_back({.sequence = 1});
-  post.pair.push_back({.added = {sep}});
-  return read_offset_trim(part, post);
+  post.pair.push_back({.sequence = 1, .type = second_type});
+  post.pair.push_back({.added = {sep}, .type = second_type});
+  return trims ? read_offset_trim(part, post) : ok();
 }
 
 Result<std::vector<TokenId>> read_special_token(const JsonPart& token) {
@@ -64,17 +61,15 @@ Result<std::vector<TokenId>> read_special_token(const JsonPart& token) {
   HEADWISE_ASSIGN(const std::vector<JsonPart> parts, token.list("ids"));
   std::vector<TokenId> ids;
   for (const JsonPart& part : parts) {
-    HEADWISE_ASSIGN(const TokenId id, read_template_id(part));
-    ids.push_back(id);
+    HEADWISE_ASSIGN(ids.emplace_back(), read_template_id(part));
   }
   return ids;
 }
 
 // {"Sequence": {"id": "A", "type_id": 0}}, or SpecialToken.
-Result<TemplatePiece> read_template_piece(const JsonPart& part,
-                                          std::size_t texts,
-                                          const JsonPart& special) {
-  constexpr std::array<std::string_view, 2> kTexts = {"A", "B"};
+Result<TemplatePiece> read_template_piece(
+    const JsonPart& part, std::span<const std::string_view> texts,
+    const JsonPart& special) {
   const bool is_text = part.at("Sequence").exists();
   const JsonPart inner = part.at(is_text ? "Sequence" : "SpecialToken");
   if (!inner.exists() || part.json().size() != 1) {
@@ -84,7 +79,7 @@ Result<TemplatePiece> read_template_piece(const JsonPart& part,
   HEADWISE_ASSIGN(piece.type, read_template_id(inner.at("type_id")));
   if (is_text) {
     std::size_t text = 0;
-    HEADWISE_TRY(inner.require("id", std::span(kTexts).first(texts), text));
+    HEADWISE_TRY(inner.require("id", texts, text));
     piece.sequence = static_cast<std::int8_t>(text);
     return piece;
   }
@@ -97,58 +92,36 @@ Result<TemplatePiece> read_template_piece(const JsonPart& part,
   return piece;
 }
 
-Result<EncodingTemplate> read_template_pieces(const JsonPart& part,
-                                              std::string_view key,
-                                              std::size_t texts,
-                                              const JsonPart& special) {
-  HEADWISE_ASSIGN(const std::vector<JsonPart> parts, part.list(key));
-  EncodingTemplate pieces;
-  for (const JsonPart& piece : parts) {
-    HEADWISE_ASSIGN(TemplatePiece read,
-                    read_template_piece(piece, texts, special));
-    pieces.push_back(std::move(read));
-  }
-  return pieces;
-}
-
 Status read_template_processing(const JsonPart& part, PostProcessor& post) {
+  constexpr std::array<std::string_view, 2> kTexts = {"A", "B"};
   const JsonPart special = part.at("special_tokens");
   if (!special.exists()) {
     return part.missing("special_tokens");
   }
-  HEADWISE_ASSIGN(post.single,
-                  read_template_pieces(part, "single", 1, special));
-  HEADWISE_ASSIGN(post.pair, read_template_pieces(part, "pair", 2, special));
+  for (const bool is_pair : {false, true}) {
+    HEADWISE_ASSIGN(const auto parts, part.list(is_pair ? "pair" : "single"));
+    EncodingTemplate& pieces = is_pair ? post.pair : post.single;
+    pieces.clear();
+    for (const JsonPart& one : parts) {
+      HEADWISE_ASSIGN(
+          pieces.emplace_back(),
+          read_template_piece(one, std::span(kTexts).first(is_pair ? 2 : 1),
+                              special));
+    }
+  }
   return ok();
 }
 
-struct PostProcessorType {
-  std::string_view name;
-  std::string_view key;  // tells the type where none is written
-  bool has_template;
-  Status (*read)(const JsonPart& part, PostProcessor& post);
-};
+using PostProcessorType = PartType<Status(const JsonPart&, PostProcessor&)>;
 
-constexpr std::array<PostProcessorType, 4> kPostProcessorTypes = {{
-    {"BertProcessing", "sep", true, read_bert_processing},
-    {"RobertaProcessing", "sep", true, read_bert_processing},
-    {"ByteLevel", {}, false, read_offset_trim},
-    {"TemplateProcessing", "single", true, read_template_processing},
-}};
+constexpr std::array kPostProcessorTypes = {
+    PostProcessorType{"BertProcessing", read_bert_processing, {"sep"}},
+    PostProcessorType{"RobertaProcessing", read_bert_processing, {"sep"}},
+    PostProcessorType{"ByteLevel", read_offset_trim},
+    PostProcessorType{
+        "TemplateProcessing", read_template_processing, {"single"}}};
 
-Result<const PostProcessorType*> post_processor_type(const JsonPart& part) {
-  std::optional<std::string> name;
-  HEADWISE_TRY(part.get("type", name));
-  for (const PostProcessorType& type : kPostProcessorTypes) {
-    if (name ? type.name == *name
-             : !type.key.empty() && part.at(type.key).exists()) {
-      return &type;
-    }
-  }
-  return name ? part.unexpected("type", "the type of a post-processor",
-                                ErrorCode::unsupported)
-              : part.missing("type");
-}
+constexpr std::array<std::string_view, 2> kSavedSides = {"Left", "Right"};
 
 }  // namespace
 
@@ -158,19 +131,48 @@ Result<std::unique_ptr<PostProcessor>> read_post_processor(
     return std::unique_ptr<PostProcessor>();
   }
   auto post = std::make_unique<PostProcessor>();
-  HEADWISE_ASSIGN(const std::vector<JsonPart> parts,
-                  sequence_parts(part, "processors"));
+  HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "processors"));
   bool has_template = false;
   for (const JsonPart& one : parts) {
-    HEADWISE_ASSIGN(const PostProcessorType* const type,
-                    post_processor_type(one));
-    if (type->has_template && std::exchange(has_template, true)) {
+    HEADWISE_ASSIGN(const auto* const type, type_of(one, kPostProcessorTypes));
+    if (type->read != read_offset_trim && std::exchange(has_template, true)) {
       return one.fault("adds tokens", "one post-processor that does",
                        ErrorCode::unsupported);
     }
     HEADWISE_TRY(type->read(one, *post));
   }
   return post;
+}
+
+Status check_saved_truncation(const JsonPart& part) {
+  constexpr std::array<std::string_view, 3> kStrategies = {
+      "LongestFirst", "OnlyFirst", "OnlySecond"};
+  std::size_t unused = 0;
+  if (part.exists()) {
+    HEADWISE_TRY(part.get("direction", kSavedSides, unused));
+    HEADWISE_TRY(part.require("max_length", unused));
+    HEADWISE_TRY(part.require("strategy", kStrategies, unused));
+    HEADWISE_TRY(part.require("stride", unused));
+  }
+  return ok();
+}
+
+Status check_saved_padding(const JsonPart& part) {
+  constexpr std::array<std::string_view, 1> kStrategies = {"BatchLongest"};
+  std::size_t unused = 0;
+  std::string token;
+  if (part.exists()) {
+    const JsonPart strategy = part.at("strategy");
+    HEADWISE_TRY(strategy.exists() && strategy.json().is_object()
+                     ? strategy.require("Fixed", unused)
+                     : part.require("strategy", kStrategies, unused));
+    HEADWISE_TRY(part.require("direction", kSavedSides, unused));
+    HEADWISE_TRY(part.get("pad_to_multiple_of", unused));
+    HEADWISE_TRY(part.require("pad_id", unused));
+    HEADWISE_TRY(part.require("pad_type_id", unused));
+    HEADWISE_TRY(part.require("pad_token", token));
+  }
+  return ok();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -21,6 +23,15 @@ struct Piece {
   std::uint32_t end = 0;
 };
 
+// What becomes of the matches in a piece.
+enum class SplitBehavior {
+  removed,
+  isolated,              // pieces of their own
+  merged_with_previous,  // each ends the piece before it
+  merged_with_next,      // each begins the piece behind it
+  contiguous             // pieces of their own, adjacent ones as one
+};
+
 // A text and its pieces, from left to right; none is empty. What lies between
 // them was removed. Memory is reused from text to text.
 class PieceList {
@@ -34,21 +45,21 @@ class PieceList {
     return text_->text().substr(piece.begin, piece.end - piece.begin);
   }
 
-  // Adds bytes [begin, end) of the text to the next pieces, if there are any.
-  void keep(std::uint32_t begin, std::uint32_t end);
-  // The pieces that were kept become the pieces.
-  void exchange_pieces();
+  // Writes the matches in a text, from left to right, to an empty list.
+  using Find = std::function<Status(std::string_view, std::vector<Match>&)>;
+  // Splits every piece. `invert`: what lies between the matches matches.
+  Status split(const Find& find, SplitBehavior behavior, bool invert);
 
-  // A changed text: write it to changed(), keep_changed() what was written for
-  // each piece, then exchange_texts().
-  AlignedText& start_changed();
-  void keep_changed(std::size_t begin);
-  void exchange_texts();
-
-  std::vector<Match>& matches() { return matches_; }
+  // Appends to the text what becomes of a piece of the source.
+  using Put = std::function<void(const AlignedText&, Piece, AlignedText&)>;
+  // Changes the text of every piece.
+  void change(const Put& put);
 
  private:
-  AlignedText& spare() { return spares_[text_ == &spares_[0] ? 1 : 0]; }
+  void split_at_matches(const Piece& piece, SplitBehavior behavior,
+                        bool invert);
+  // Adds bytes [begin, end) to the next pieces, if there are any.
+  void keep(std::size_t begin, std::size_t end);
 
   const AlignedText* text_ = nullptr;
   std::array<AlignedText, 2> spares_;  // one of them may be the text
@@ -59,23 +70,25 @@ class PieceList {
 
 class PreTokenizer {
  public:
-  virtual ~PreTokenizer() = default;
+  using Step = std::function<Status(PieceList&)>;
+  PreTokenizer(std::vector<Step> steps, bool ends_with_alphabet)
+      : steps_(std::move(steps)), ends_with_alphabet_(ends_with_alphabet) {}
 
   // Splits each piece. May be called by several threads at once. Errors: a
   // regular expression that reached its limits.
-  virtual Status apply(PieceList& pieces) const = 0;
+  Status apply(PieceList& pieces) const;
+  // For a model that takes bytes: a ByteLevel at the end that is the only one
+  // leaves them instead of the characters of its alphabet. False if there is
+  // none.
+  bool leave_bytes();
+
+ private:
+  std::vector<Step> steps_;
+  bool ends_with_alphabet_;
 };
-
-// Whether a ByteLevel at the end writes the characters of its alphabet, or
-// leaves their bytes to a model that takes them.
-enum class ByteLevelEnd { characters, bytes };
-
-// Whether the last step of the pre-tokenizer is the only ByteLevel in it.
-bool ends_with_byte_level(const JsonPart& part);
 
 // The pre-tokenizer of a tokenizer.json; null if it has none. Errors: bad_data;
 // unsupported, with the type.
-Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part,
-                                                         ByteLevelEnd end);
+Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tokenizer/decoder_steps.h"
+#include "tokenizer/decoder.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {

@@ -1,19 +1,10 @@
 #include "tokenizer/shared_keys.h"
 
-#include <array>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
+#include "unicode/characters.h"
+
 namespace headwise::inline HEADWISE_ABI::tokenizer {
-namespace {
-
-constexpr std::array<std::string_view, 3> kPrependSchemes = {"always", "first",
-                                                             "never"};
-
-}  // namespace
 
 Result<std::vector<JsonPart>> sequence_parts(const JsonPart& part,
                                              std::string_view key) {
@@ -22,9 +13,8 @@ Result<std::vector<JsonPart>> sequence_parts(const JsonPart& part,
   while (!parts.empty()) {
     JsonPart next = std::move(parts.back());
     parts.pop_back();
-    const JsonPart type = next.at("type");
-    std::string name;
-    if (type.exists() && type.json().get(name) && name == "Sequence") {
+    std::string type;
+    if (next.get("type", type) && type == "Sequence") {
       HEADWISE_ASSIGN(const std::vector<JsonPart> inner, next.list(key));
       parts.insert(parts.end(), inner.rbegin(), inner.rend());
     } else {
@@ -32,6 +22,30 @@ Result<std::vector<JsonPart>> sequence_parts(const JsonPart& part,
     }
   }
   return found;
+}
+
+Result<Pattern> read_pattern(const JsonPart& part) {
+  const JsonPart pattern = part.at("pattern");
+  if (!pattern.exists()) {
+    return part.missing("pattern");
+  }
+  const bool is_literal = pattern.at("String").exists();
+  const JsonPart expression = pattern.at("Regex");
+  if (is_literal == expression.exists() || pattern.json().size() != 1) {
+    return part.unexpected("pattern", "String or Regex, with a text");
+  }
+  std::string text;
+  HEADWISE_TRY(pattern.get(is_literal ? "String" : "Regex", text));
+  if (is_literal) {
+    return Pattern::literal(text);
+  }
+  auto compiled = Pattern::compile(text);
+  if (!compiled) {
+    return part.subject()
+        .of_entry(expression.path())
+        .blame_here(compiled.error());
+  }
+  return compiled;
 }
 
 Result<ByteLevelKeys> read_byte_level(const JsonPart& part) {
@@ -43,18 +57,22 @@ Result<ByteLevelKeys> read_byte_level(const JsonPart& part) {
 }
 
 Result<MetaspaceKeys> read_metaspace(const JsonPart& part) {
+  constexpr std::array<std::string_view, 3> kSchemes = {"always", "first",
+                                                        "never"};
   MetaspaceKeys keys;
-  HEADWISE_TRY(part.require("replacement", keys.replacement));
+  char32_t replacement = 0;
+  HEADWISE_TRY(part.require("replacement", replacement));
+  append_character(keys.replacement, replacement);
   std::size_t scheme = 0;
-  HEADWISE_TRY(part.get("prepend_scheme", kPrependSchemes, scheme));
-  keys.scheme = static_cast<PrependScheme>(scheme);
+  HEADWISE_TRY(part.get("prepend_scheme", kSchemes, scheme));
+  keys.scheme = static_cast<MetaspaceKeys::Scheme>(scheme);
   HEADWISE_TRY(part.get("split", keys.split));
   // Keys of old files: the second one is written, but not read.
   bool add_prefix_space = true;
   HEADWISE_TRY(part.get("add_prefix_space", add_prefix_space));
   std::optional<std::string> str_rep;
   HEADWISE_TRY(part.get("str_rep", str_rep));
-  if (!add_prefix_space && keys.scheme != PrependScheme::never) {
+  if (!add_prefix_space && keys.scheme != MetaspaceKeys::never) {
     return part.fault("has add_prefix_space false",
                       "a prepend_scheme of never");
   }

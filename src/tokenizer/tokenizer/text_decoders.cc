@@ -1,100 +1,149 @@
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
-#include "tokenizer/decoder_steps.h"
-#include "tokenizer/replaced_text.h"
+#include "patterns/pattern.h"
+#include "tokenizer/decoder.h"
 #include "tokenizer/shared_keys.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-// All tokens become one.
-Status fuse(std::vector<std::string>& tokens, Next& next) {
-  std::string text;
-  for (const std::string& token : tokens) {
-    text += token;
+using Tokens = std::vector<std::string>;
+
+std::string with_replaced(std::string_view text,
+                          const std::vector<Match>& matches,
+                          std::string_view content) {
+  std::string result;
+  std::size_t at = 0;
+  for (const Match& match : matches) {
+    result.append(text.substr(at, match.begin - at)).append(content);
+    at = match.end;
   }
-  tokens.assign(1, std::move(text));
-  next = next == Next::nothing ? next : Next::rest_of_token;
-  return ok();
+  return result.append(text.substr(at));
+}
+
+// Each `from` in `text` becomes `to`. An empty `from` is before each character
+// and at the end.
+void replace_all(std::string& text, std::string_view from,
+                 std::string_view to) {
+  if (text.find(from) == std::string::npos) {
+    return;
+  }
+  std::vector<Match> matches;
+  if (Pattern::literal(from).find(text, matches)) {
+    text = with_replaced(text, matches, to);
+  }
+}
+
+// Undoes the spaces that tokenizers put around English punctuation, in the
+// order of the reference.
+void clean_up_spaces(std::string& text) {
+  using Change = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array kChanges = {
+      Change{" .", "."},     Change{" ?", "?"},           Change{" !", "!"},
+      Change{" ,", ","},     Change{" ' ", "'"},          Change{" n't", "n't"},
+      Change{" 'm", "'m"},   Change{" do not", " don't"}, Change{" 's", "'s"},
+      Change{" 've", "'ve"}, Change{" 're", "'re"},
+  };
+  if (text.find(' ') == std::string::npos) {
+    return;
+  }
+  for (const auto& [from, to] : kChanges) {
+    replace_all(text, from, to);
+  }
+}
+
+}  // namespace
+
+// All tokens become one.
+Result<DecoderStep> read_fuse_decoder(const JsonPart& /*part*/) {
+  return DecoderStep([](Tokens& tokens, Next& next) {
+    std::string text;
+    for (const std::string& token : tokens) {
+      text += token;
+    }
+    tokens.assign(1, std::move(text));
+    next = next == Next::nothing ? next : Next::rest_of_token;
+    return ok();
+  });
 }
 
 // A character stands for a space, and for nothing in the first token.
-struct MetaspaceDecoder {
-  std::string space{};
-  bool drops = true;
-
-  Status operator()(std::vector<std::string>& tokens, Next& next) {
-    for (std::size_t n = 0; n < tokens.size(); ++n) {
-      replace_all(tokens[n], space, drops ? "" : " ");
-      drops = drops && n + 1 == tokens.size() && next == Next::rest_of_token;
+Result<DecoderStep> read_metaspace_decoder(const JsonPart& part) {
+  HEADWISE_ASSIGN(const MetaspaceKeys keys, read_metaspace(part));
+  return DecoderStep([space = keys.replacement,
+                      drops = keys.scheme != MetaspaceKeys::never](
+                         Tokens& tokens, Next& next) mutable {
+    for (std::string& token : tokens) {
+      replace_all(token, space, drops ? "" : " ");
+      drops = drops && &token == &tokens.back() && next == Next::rest_of_token;
     }
     return ok();
-  }
-};
+  });
+}
 
 // Tokens without the prefix begin with a space.
-struct WordPieceDecoder {
-  std::string prefix{};
+Result<DecoderStep> read_wordpiece_decoder(const JsonPart& part) {
+  std::string prefix;
   bool cleanup = false;
-  bool is_first = true;
-
-  Status operator()(std::vector<std::string>& tokens, Next& /*next*/) {
-    for (std::string& token : tokens) {
-      if (is_first) {
-        is_first = false;
-      } else if (token.starts_with(prefix)) {
-        token.erase(0, prefix.size());
-      } else {
-        token.insert(0, 1, ' ');
-      }
-      if (cleanup) {
-        clean_up_spaces(token);
-      }
-    }
-    return ok();
-  }
-};
+  HEADWISE_TRY(part.require("prefix", prefix));
+  HEADWISE_TRY(part.require("cleanup", cleanup));
+  return with_whole_tokens(
+      [=, is_first = true](Tokens& tokens, Next& /*next*/) mutable {
+        for (std::string& token : tokens) {
+          if (!std::exchange(is_first, false)) {
+            token = token.starts_with(prefix) ? token.substr(prefix.size())
+                                              : " " + token;
+          }
+          if (cleanup) {
+            clean_up_spaces(token);
+          }
+        }
+        return ok();
+      });
+}
 
 // The suffix stands for a space, and for nothing in the last token. Which one
 // that is shows with the next one, so the last one waits, from its suffix.
-struct BpeDecoder {
-  std::string suffix{};
-  std::optional<std::string> waiting{};
-
-  Status operator()(std::vector<std::string>& tokens, Next& next) {
-    const bool is_end = next == Next::nothing;
-    if (waiting && (is_end || !tokens.empty())) {
+Result<DecoderStep> read_bpe_decoder(const JsonPart& part) {
+  std::string suffix;
+  HEADWISE_TRY(part.require("suffix", suffix));
+  return with_whole_tokens([suffix, waiting = std::optional<std::string>()](
+                               Tokens& tokens, Next& next) mutable {
+    if (waiting && (next == Next::nothing || !tokens.empty())) {
       tokens.insert(tokens.begin(), *std::exchange(waiting, {}));
     }
-    for (std::size_t n = 0; n + 1 < tokens.size(); ++n) {
-      replace_all(tokens[n], suffix, " ");
-    }
-    if (is_end && !tokens.empty()) {
-      replace_all(tokens.back(), suffix, "");
-    } else if (!tokens.empty() &&
-               tokens.back().find(suffix) != std::string::npos) {
-      const std::size_t at = tokens.back().find(suffix);
-      waiting = tokens.back().substr(at);
-      tokens.back().erase(at);
+    for (std::string& token : tokens) {
+      const bool is_last = &token == &tokens.back();
+      const std::size_t at = token.find(suffix);
+      if (!is_last || next == Next::nothing) {
+        replace_all(token, suffix, is_last ? "" : " ");
+      } else if (at != std::string::npos) {
+        waiting = token.substr(at);
+        token.erase(at);
+      }
     }
     next = waiting ? Next::rest_of_token : next;
     return ok();
-  }
-};
+  });
+}
 
 // Equal neighbours become one token; the pad is dropped.
-struct CtcDecoder {
-  std::string pad{};
-  std::string word_delimiter{};
+Result<DecoderStep> read_ctc_decoder(const JsonPart& part) {
+  std::string pad;
+  std::string delimiter;
   bool cleanup = false;
-  std::optional<std::string> before{};
-
-  Status operator()(std::vector<std::string>& tokens, Next& /*next*/) {
-    std::vector<std::string> texts;
-    for (std::string& token : tokens) {
+  HEADWISE_TRY(part.require("pad_token", pad));
+  HEADWISE_TRY(part.require("word_delimiter_token", delimiter));
+  HEADWISE_TRY(part.require("cleanup", cleanup));
+  return with_whole_tokens([=, before = std::optional<std::string>()](
+                               Tokens& tokens, Next& /*next*/) mutable {
+    for (std::string& token : std::exchange(tokens, {})) {
       if (token == before) {
         continue;
       }
@@ -102,49 +151,69 @@ struct CtcDecoder {
       replace_all(token, pad, "");
       if (cleanup) {
         clean_up_spaces(token);
-        replace_all(token, word_delimiter, " ");
+        replace_all(token, delimiter, " ");
       }
       if (!token.empty()) {
-        texts.push_back(std::move(token));
+        tokens.push_back(std::move(token));
       }
     }
-    tokens = std::move(texts);
     return ok();
-  }
-};
-
-}  // namespace
-
-Result<DecoderStep> read_fuse_decoder(const JsonPart& /*part*/) {
-  return DecoderStep(fuse);
+  });
 }
 
-Result<DecoderStep> read_metaspace_decoder(const JsonPart& part) {
-  HEADWISE_ASSIGN(const MetaspaceKeys keys, read_metaspace(part));
-  MetaspaceDecoder decoder{.drops = keys.scheme != PrependScheme::never};
-  append_character(decoder.space, keys.replacement);
-  return DecoderStep(std::move(decoder));
+// A single character is replaced in pieces of tokens, too: there is only one
+// token after Fuse.
+Result<DecoderStep> read_replace_decoder(const JsonPart& part) {
+  std::string content;
+  std::string text;
+  HEADWISE_TRY(part.require("content", content));
+  HEADWISE_ASSIGN(Pattern read, read_pattern(part));
+  HEADWISE_TRY(part.at("pattern").get("String", text));
+  const auto pattern = std::make_shared<const Pattern>(std::move(read));
+  DecoderStep step = [=, matches = std::vector<Match>()](
+                         Tokens& tokens, Next& /*next*/) mutable -> Status {
+    for (std::string& token : tokens) {
+      if (!token.empty()) {  // the reference does not search an empty one
+        HEADWISE_TRY(pattern->find(token, matches));
+        token = with_replaced(token, matches, content);
+      }
+    }
+    return ok();
+  };
+  return !text.empty() && first_character(text).bytes == text.size()
+             ? std::move(step)
+             : with_whole_tokens(std::move(step));
 }
 
-Result<DecoderStep> read_wordpiece_decoder(const JsonPart& part) {
-  WordPieceDecoder decoder;
-  HEADWISE_TRY(part.require("prefix", decoder.prefix));
-  HEADWISE_TRY(part.require("cleanup", decoder.cleanup));
-  return with_whole_tokens(std::move(decoder));
-}
-
-Result<DecoderStep> read_bpe_decoder(const JsonPart& part) {
-  BpeDecoder decoder;
-  HEADWISE_TRY(part.require("suffix", decoder.suffix));
-  return with_whole_tokens(std::move(decoder));
-}
-
-Result<DecoderStep> read_ctc_decoder(const JsonPart& part) {
-  CtcDecoder decoder;
-  HEADWISE_TRY(part.require("pad_token", decoder.pad));
-  HEADWISE_TRY(part.require("word_delimiter_token", decoder.word_delimiter));
-  HEADWISE_TRY(part.require("cleanup", decoder.cleanup));
-  return with_whole_tokens(std::move(decoder));
+// Drops a character at the ends of each token, `start` and `stop` times at
+// most. Only the end of a token needs all of it.
+Result<DecoderStep> read_strip_decoder(const JsonPart& part) {
+  char32_t content = 0;
+  std::size_t start = 0;
+  std::size_t stop = 0;
+  HEADWISE_TRY(part.require("content", content));
+  HEADWISE_TRY(part.require("start", start));
+  HEADWISE_TRY(part.require("stop", stop));
+  std::string dropped;
+  append_character(dropped, content);
+  DecoderStep step = [=, left = start](Tokens& tokens, Next& next) mutable {
+    for (std::string& token : tokens) {
+      std::string_view kept = token;
+      for (; left > 0 && kept.starts_with(dropped); --left) {
+        kept.remove_prefix(dropped.size());
+      }
+      left = kept.empty() ? left : 0;
+      for (std::size_t n = 0; n < stop && kept.ends_with(dropped); ++n) {
+        kept.remove_suffix(dropped.size());
+      }
+      token = std::string(kept);
+      if (&token != &tokens.back() || next != Next::rest_of_token) {
+        left = start;
+      }
+    }
+    return ok();
+  };
+  return stop == 0 ? std::move(step) : with_whole_tokens(std::move(step));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -7,13 +7,11 @@ namespace {
 
 // Whether the model can take the bytes of ByteLevel's words instead of the
 // characters of its alphabet.
-bool takes_bytes(const JsonPart& root) {
-  const JsonPart model = root.at("model");
+bool takes_bytes(const JsonPart& model) {
   std::string type;
   bool byte_fallback = false;
   return model.get("type", type) && type == "BPE" &&
-         model.get("byte_fallback", byte_fallback) && !byte_fallback &&
-         ends_with_byte_level(root.at("pre_tokenizer"));
+         model.get("byte_fallback", byte_fallback) && !byte_fallback;
 }
 
 void put_token(ModelId id, Span from, EncodeMemory& memory) {
@@ -26,13 +24,12 @@ void put_token(ModelId id, Span from, EncodeMemory& memory) {
 
 Result<TextEncoder> TextEncoder::make(TokenizerSpec spec) {
   const JsonPart root(&spec.json, spec.subject, "");
-  const bool bytes = takes_bytes(root);
   TextEncoder made;
   HEADWISE_ASSIGN(made.normalizer_, read_normalizer(root.at("normalizer")));
   HEADWISE_ASSIGN(made.pre_tokenizer_,
-                  read_pre_tokenizer(
-                      root.at("pre_tokenizer"),
-                      bytes ? ByteLevelEnd::bytes : ByteLevelEnd::characters));
+                  read_pre_tokenizer(root.at("pre_tokenizer")));
+  const bool bytes = made.pre_tokenizer_ && takes_bytes(root.at("model")) &&
+                     made.pre_tokenizer_->leave_bytes();
   HEADWISE_ASSIGN(made.model_, make_model(spec, bytes));
   HEADWISE_ASSIGN(made.added_, AddedTokens::read(root, *made.model_,
                                                  made.normalizer_.get()));

@@ -14,7 +14,6 @@
 #include "tokenizer/post_processor.h"
 #include "tokenizer/text_encoder.h"
 #include "tokenizer/tokenizer_file.h"
-#include "tokenizer/truncation.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -138,6 +138,7 @@ const std::vector<DecoderCase>& decoder_cases() {
       {R"({"type":"Sequence","decoders":[]})", {"a", "b"}, "ab"},
       {kLlama, {"▁▁a", "▁", "<0xE6>", "<0x97>", "<0xA5>", "▁b"}, " a 日 b"},
       {kLlama, {}, ""},
+      {"null", {"a", "", "b"}, "a  b"},
   };
   return cases;
 }
@@ -184,9 +185,10 @@ TEST(DecoderTest, BytesThatNeverCompleteACharacterDoNotPileUp) {
 }
 
 TEST(DecoderTest, WhatIsWrongIsNamed) {
-  EXPECT_EQ(read("null").value(), nullptr);
   EXPECT_EQ(error_of(R"({"type":"Digits"})"),
-            "t.json: decoder.type is Digits, expected the type of a decoder");
+            "t.json: decoder.type is Digits, expected BPEDecoder, ByteLevel, "
+            "WordPiece, Metaspace, CTC, Replace, Fuse, Strip, ByteFallback, "
+            "SentencePiece");
   EXPECT_EQ(error_of("{}"), "t.json: decoder has no type");
   EXPECT_EQ(error_of(R"({"type":"Sequence","decoders":[{"type":"Fuse"},)"
                      R"({"type":"CTC","pad_token":"p"}]})"),
@@ -195,6 +197,10 @@ TEST(DecoderTest, WhatIsWrongIsNamed) {
                      R"("content":""})"),
             "t.json: decoder.pattern is {\"Foo\":\"a\"}, expected String or "
             "Regex, with a text");
+  EXPECT_EQ(error_of(R"({"type":"Replace","pattern":{"String":"a",)"
+                     R"("Regex":"a"},"content":""})"),
+            "t.json: decoder.pattern is {\"String\":\"a\",\"Regex\":\"a\"}, "
+            "expected String or Regex, with a text");
   EXPECT_EQ(error_of(R"({"type":"Metaspace","replacement":"_",)"
                      R"("add_prefix_space":false})"),
             "t.json: decoder has add_prefix_space false, expected a "

@@ -86,8 +86,10 @@ TEST(NormalizerTest, KeysThatMustBeThereAreNamed) {
 TEST(NormalizerTest, ValuesOfOtherKindsAreRefused) {
   EXPECT_EQ(error_of(R"({"type": "Prepend", "prepend": 1})"),
             "read: t.json: normalizer.prepend is 1, expected a text");
-  EXPECT_EQ(error_of(R"({"type": "Replace", "pattern": "a", "content": ""})"),
-            "read: t.json: normalizer.pattern has no Regex");
+  EXPECT_EQ(
+      error_of(R"({"type": "Replace", "pattern": "a", "content": ""})"),
+      "read: t.json: normalizer.pattern is a, expected String or Regex, with "
+      "a text");
 }
 
 TEST(NormalizerTest, SequencesNestAsDeepAsAFileCan) {

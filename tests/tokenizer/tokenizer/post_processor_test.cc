@@ -176,7 +176,8 @@ TEST(PostProcessorTest, SequencesTrimAndAddTokens) {
 
 TEST(TruncationTest, PartsOverlapByTheStride) {
   const auto post = read(kBert).value();
-  const Truncation right = {.max_tokens = 5, .stride = 1};
+  const Truncation right = {
+      .max_tokens = 5, .stride = 1, .keep_overflowing = true};
   const Encoding one = finish(post.get(), 6, {}, {.truncation = right}).value();
   EXPECT_EQ(one.ids, (Ids{90, 0, 1, 2, 91}));
   EXPECT_EQ(one.cut, 3U);
@@ -192,13 +193,19 @@ TEST(TruncationTest, PartsOverlapByTheStride) {
 }
 
 TEST(TruncationTest, PartsOfPairsAreMultiplied) {
+  Truncation truncation = {.max_tokens = 4, .keep_overflowing = true};
   const Encoding two =
-      finish(nullptr, 3, 3, {.truncation = Truncation{.max_tokens = 4}})
-          .value();
+      finish(nullptr, 3, 3, {.truncation = truncation}).value();
   EXPECT_EQ(two.ids, (Ids{0, 1, 50, 51}));
   EXPECT_EQ(two.cut, 2U);
   EXPECT_EQ(overflowing_ids(two),
             (std::vector<Ids>{{2, 50, 51}, {2, 52}, {0, 1, 52}}));
+  truncation.keep_overflowing = false;
+  const Encoding alone =
+      finish(nullptr, 3, 3, {.truncation = truncation}).value();
+  EXPECT_EQ(alone.ids, two.ids);
+  EXPECT_EQ(alone.cut, 2U);
+  EXPECT_TRUE(alone.overflowing.empty());
 }
 
 TEST(TruncationTest, TheLongestTextIsCutFirst) {
@@ -241,12 +248,19 @@ TEST(TruncationTest, OptionsThatDoNotFitAreErrors) {
   EXPECT_EQ(finish_error(post.get(), 1, {}, {.max_tokens = 1}),
             "encode: truncation.max_tokens is 1, expected at least 2, for the "
             "tokens that are added");
-  EXPECT_EQ(finish_error(nullptr, 1, {}, {.max_tokens = 3, .stride = 3}),
-            "encode: truncation.stride is 3, expected less than max_tokens = "
-            "3");
-  EXPECT_EQ(finish_error(post.get(), 9, {}, {.max_tokens = 4, .stride = 2}),
-            "encode: truncation.stride is 2, expected less than the 2 tokens "
-            "of a text that fit");
+  EXPECT_EQ(finish_error(nullptr, 1, {}, {.max_tokens = 3, .stride = 1}),
+            "encode: truncation.stride is 1, expected 0 unless overflowing "
+            "parts are kept");
+  EXPECT_EQ(
+      finish_error(nullptr, 1, {},
+                   {.max_tokens = 3, .stride = 3, .keep_overflowing = true}),
+      "encode: truncation.stride is 3, expected less than the 3 tokens "
+      "of a text that fit");
+  EXPECT_EQ(
+      finish_error(post.get(), 9, {},
+                   {.max_tokens = 4, .stride = 2, .keep_overflowing = true}),
+      "encode: truncation.stride is 2, expected less than the 2 tokens "
+      "of a text that fit");
   EXPECT_EQ(finish_error(
                 nullptr, 4, {},
                 {.max_tokens = 3, .strategy = TruncationStrategy::only_second}),
@@ -262,8 +276,8 @@ TEST(TruncationTest, OptionsThatDoNotFitAreErrors) {
 TEST(PostProcessorTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(read("null").value(), nullptr);
   EXPECT_EQ(error_of(R"({"type":"Nope"})"),
-            "t.json: post_processor.type is Nope, expected the type of a "
-            "post-processor");
+            "t.json: post_processor.type is Nope, expected BertProcessing, "
+            "RobertaProcessing, ByteLevel, TemplateProcessing");
   EXPECT_EQ(error_of(R"({"type":"BertProcessing","sep":["a",-1],)"
                      R"("cls":["a",1]})"),
             "t.json: post_processor.sep[1] is not an id, expected a whole "
@@ -285,6 +299,43 @@ TEST(PostProcessorTest, WhatIsWrongIsNamed) {
                      kBert + "]}"),
             "t.json: post_processor.processors[1] adds tokens, expected one "
             "post-processor that does");
+}
+
+using Check = Status (*)(const JsonPart&);
+
+std::string fault_of(Check check, std::string_view text) {
+  const auto json = Json::parse(text, 10000, 50);
+  const Status status =
+      check(JsonPart(&*json, FileSubject{.file = "t.json"}, "state"));
+  return status ? "none" : status.error().message();
+}
+
+TEST(SavedTruncationTest, HasItsForm) {
+  const std::string good =
+      R"("max_length":3,"strategy":"OnlyFirst","stride":0})";
+  EXPECT_EQ(fault_of(check_saved_truncation, "null"), "none");
+  EXPECT_EQ(fault_of(check_saved_truncation, "{" + good), "none");
+  EXPECT_EQ(fault_of(check_saved_truncation, R"({"direction":"left",)" + good),
+            "t.json: state.direction is left, expected Left, Right");
+  EXPECT_EQ(fault_of(check_saved_truncation, R"({"max_length":3})"),
+            "t.json: state has no strategy");
+}
+
+TEST(SavedPaddingTest, HasItsForm) {
+  const std::string good =
+      R"("direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"p"})";
+  EXPECT_EQ(fault_of(check_saved_padding, "null"), "none");
+  EXPECT_EQ(
+      fault_of(check_saved_padding, R"({"strategy":"BatchLongest",)" + good),
+      "none");
+  EXPECT_EQ(fault_of(check_saved_padding, R"({"strategy":{"Fixed":3},)" + good),
+            "none");
+  EXPECT_EQ(
+      fault_of(check_saved_padding, R"({"strategy":{"Fixed":"a"},)" + good),
+      "t.json: state.strategy.Fixed is a, expected a whole number of at least "
+      "0");
+  EXPECT_EQ(fault_of(check_saved_padding, "{" + good),
+            "t.json: state has no strategy");
 }
 
 }  // namespace
