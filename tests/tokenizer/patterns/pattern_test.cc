@@ -130,7 +130,7 @@ TEST(Pattern, EndsWhereASearchWouldNot) {
   const std::string letters = repeated("a", 20'000);
   for (const char* expression :
        {"(a+)+$", "(?=a*)", "(?=a*+)a", "a++b", "(?>a{1,100000})b",
-        "a{100000,1}b", "(?:a|a){7}b|a"}) {
+        "a{100000,1}b", ".{5000}[ab]$", "(?:a|a){7}b|a"}) {
     // The last one is slow only in the sum of many matches.
     const std::string text = std::string_view(expression).ends_with("|a")
                                  ? repeated(letters, 8)
@@ -141,6 +141,13 @@ TEST(Pattern, EndsWhereASearchWouldNot) {
         << expression;
     EXPECT_NE(message.find(expression), std::string::npos);
   }
+}
+
+TEST(Pattern, EndsWhereALongExpressionIsSlow) {
+  const auto message =
+      found(repeated(".", 5000) + "[ab]$", repeated("a", 40'000) + "!");
+  EXPECT_NE(message.find("takes too many steps in this text"),
+            std::string::npos);
 }
 
 TEST(Pattern, LongTextsReachNoLimit) {
