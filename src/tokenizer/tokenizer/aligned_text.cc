@@ -59,6 +59,11 @@ void AlignedText::append(const AlignedText& source, std::size_t begin,
     const std::uint32_t at = source.begin_ + static_cast<std::uint32_t>(begin);
     const std::uint32_t bytes =
         first_character(source.viewed_.substr(begin)).bytes;
+    if (bytes == 1) {  // most of most texts
+      from_[next++] = {at, at + 1};
+      ++begin;
+      continue;
+    }
     for (std::uint32_t n = 0; n < bytes; ++n) {
       from_[next++] = {at, at + bytes};
     }

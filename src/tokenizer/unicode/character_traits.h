@@ -64,7 +64,7 @@ inline bool is_kept(NormalForm form, char32_t code) {
 }
 
 // A character of a normalised text, and how many of the text before it takes
-// the place of: as TextEdit::put() expects.
+// the place of: as TextEdit::put_changed() expects.
 struct NormalPiece {
   char32_t code;
   std::int32_t change;

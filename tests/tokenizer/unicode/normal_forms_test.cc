@@ -1,13 +1,12 @@
 // Every code point at once. The numbers are the reference's, taken by asking it
 // of each.
-#include "unicode/character_traits.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <vector>
 
 #include "tally.h"
+#include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
