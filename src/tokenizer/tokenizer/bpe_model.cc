@@ -44,13 +44,10 @@ class BpeModel final : public TokenModel {
     if (unk_token) {
       unknown_ = unknown_token(model, *unk_token, vocabulary_);
     }
-    if (byte_fallback) {
-      byte_tokens_ = ByteTokens(vocabulary_);
-    }
+    byte_tokens_ = byte_fallback ? ByteTokens(vocabulary_) : ByteTokens();
     HEADWISE_ASSIGN(const auto merges, read_merges(model, texts));
     // With other ids, or prefixes, a token may be as long as a part of it.
-    const bool grow = !vocabulary_.repeats_ids() && prefix_.empty();
-    merges_ = BpeMerges(merges, grow);
+    merges_ = BpeMerges(merges, !vocabulary_.repeats_ids() && prefix_.empty());
     has_cuts_ = find(kWordBoundary).has_value() && merges_decide(merges);
     for (const auto& [left, right] : texts) {
       if (!left.empty() && right.starts_with(kWordBoundary)) {
