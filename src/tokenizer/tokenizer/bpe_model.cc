@@ -44,13 +44,10 @@ class BpeModel final : public TokenModel {
     if (unk_token) {
       unknown_ = unknown_token(model, *unk_token, vocabulary_);
     }
-    if (byte_fallback) {
-      byte_tokens_ = ByteTokens(vocabulary_);
-    }
+    byte_tokens_ = byte_fallback ? ByteTokens(vocabulary_) : ByteTokens();
     HEADWISE_ASSIGN(const auto merges, read_merges(model, texts));
     // With other ids, or prefixes, a token may be as long as a part of it.
-    const bool grow = !vocabulary_.repeats_ids() && prefix_.empty();
-    merges_ = BpeMerges(merges, grow);
+    merges_ = BpeMerges(merges, !vocabulary_.repeats_ids() && prefix_.empty());
     has_cuts_ = find(kWordBoundary).has_value() && merges_decide(merges);
     for (const auto& [left, right] : texts) {
       if (!left.empty() && right.starts_with(kWordBoundary)) {
@@ -100,10 +97,9 @@ class BpeModel final : public TokenModel {
         !(listed.json().get(ranks) && ranks.size() == texts.size())) {
       return model.unexpected("merge_ranks", "a rank for each merge");
     }
-    for (const auto& pair : texts) {
-      const auto& left = pair.first;
-      const auto& right = pair.second;
-      const std::size_t n = merges.size();
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+      const std::string& left = texts[n].first;
+      const std::string& right = texts[n].second;
       const auto fault = [&](Message expected) {
         return model.subject()
             .of_entry("model.merges[" + std::to_string(n) + "]")
@@ -154,6 +150,14 @@ class BpeModel final : public TokenModel {
            });
   }
 
+  // A character of `text`, as the vocabulary has it there.
+  std::string with_affixes(std::string_view text, std::size_t begin,
+                           std::size_t size) const {
+    const bool last = begin + size == text.size();
+    return (begin > 0 ? prefix_ : "") + std::string(text.substr(begin, size)) +
+           (last ? suffix_ : "");
+  }
+
   Status add_symbols(std::string_view text,
                      std::vector<BpeSymbol>& symbols) const {
     symbols.clear();
@@ -170,10 +174,7 @@ class BpeModel final : public TokenModel {
       const Character character = first_character(text.substr(begin));
       std::string_view bytes = text.substr(begin, character.bytes);
       if (has_affixes) {
-        affixed = begin > 0 ? prefix_ : "";
-        affixed += bytes;
-        affixed += begin + bytes.size() == text.size() ? suffix_ : "";
-        bytes = affixed;
+        bytes = affixed = with_affixes(text, begin, character.bytes);
       }
       begin += character.bytes;
       if (const auto known = !has_affixes && character.code < symbols_.size()
@@ -182,8 +183,7 @@ class BpeModel final : public TokenModel {
         add_unknown();
         symbols.push_back({*known, character.bytes});
       } else if (byte_tokens_.has_all(bytes)) {
-        // Before the unknown characters in front of it: the reference has this
-        // order.
+        // Before unknown characters in front of it, as in the reference.
         for (const char byte : bytes) {
           symbols.push_back({*byte_tokens_[byte], 1});
         }

@@ -114,8 +114,8 @@ TokenTable::TokenTable(std::span<const Entry> entries, bool keep_ids)
     }
   });
   std::ranges::stable_sort(by_id_, {}, &Id::id);
-  const auto [rest, end] = std::ranges::unique(by_id_, {}, &Id::id);
-  by_id_.erase(rest, end);
+  const auto same = [](const Id& a, const Id& b) { return a.id == b.id; };
+  by_id_.erase(std::unique(by_id_.begin(), by_id_.end(), same), by_id_.end());
 }
 
 std::optional<std::string_view> TokenTable::token(std::uint32_t id) const {

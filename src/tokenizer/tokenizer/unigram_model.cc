@@ -14,7 +14,6 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr double kUnknownPenalty = 10;
 constexpr int kLargestPower = 250;  // of scores: others are read exactly
 constexpr std::uint32_t kNoPath = UnigramNode{}.begin;
 
@@ -65,7 +64,7 @@ class UnigramModel final : public TokenModel {
       scores_.push_back(in_floats_ ? score : reread(score));
       unknown_score_ = std::min(unknown_score_, scores_.back());
     }
-    unknown_score_ -= kUnknownPenalty;
+    unknown_score_ -= 10;  // the penalty of the reference
     HEADWISE_TRY(model.get("unk_score", unknown_score_));
     subject_ = model.subject().of_entry("model");
     return ok();
