@@ -12,6 +12,7 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
+using internal::value_error;
 using Sizes = std::vector<std::size_t>;
 
 // The tokens [begin, end) of a text.
@@ -28,8 +29,8 @@ Result<Sizes> kept_tokens(std::string_view operation,
                           std::size_t added) {
   const std::size_t most = truncation.max_tokens;
   const auto too_few = [&](Message expected) {
-    return internal::value_error(operation, "truncation.max_tokens",
-                                 std::to_string(most), std::move(expected));
+    return value_error(operation, "truncation.max_tokens", std::to_string(most),
+                       std::move(expected));
   };
   if (most < added) {
     return too_few(
@@ -53,9 +54,8 @@ Result<Sizes> kept_tokens(std::string_view operation,
   const std::size_t cut =
       truncation.strategy == TruncationStrategy::only_second ? 1 : 0;
   if (cut >= sizes.size()) {
-    return internal::value_error(operation, "truncation.strategy",
-                                 "only_second",
-                                 "longest_first or only_first, for one text");
+    return value_error(operation, "truncation.strategy", "only_second",
+                       "longest_first or only_first, for one text");
   }
   const std::size_t other = all - sizes[cut];
   if (other >= room) {
@@ -82,7 +82,7 @@ Result<std::vector<TokenRanges>> cut_texts(std::string_view operation,
     const std::size_t kept = all_kept[n];
     const std::size_t fit = kept < all ? kept : truncation.max_tokens - added;
     if (stride > 0 && (!keeps_all || (fit > 0 && stride >= fit))) {
-      return internal::value_error(
+      return value_error(
           operation, "truncation.stride", std::to_string(stride),
           keeps_all ? message("less than the {} tokens of a text that fit", fit)
                     : "0 unless overflowing parts are kept");

@@ -43,12 +43,10 @@ void replace_all(std::string& text, std::string_view from,
 // Undoes the spaces that tokenizers put around English punctuation, in the
 // order of the reference.
 void clean_up_spaces(std::string& text) {
-  using Change = std::pair<std::string_view, std::string_view>;
-  static constexpr std::array kChanges = {
-      Change{" .", "."},     Change{" ?", "?"},           Change{" !", "!"},
-      Change{" ,", ","},     Change{" ' ", "'"},          Change{" n't", "n't"},
-      Change{" 'm", "'m"},   Change{" do not", " don't"}, Change{" 's", "'s"},
-      Change{" 've", "'ve"}, Change{" 're", "'re"},
+  static constexpr std::pair<std::string_view, std::string_view> kChanges[] = {
+      {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
   };
   if (text.find(' ') == std::string::npos) {
     return;
