@@ -7,7 +7,7 @@
 
 #include "interop/error_text.h"
 #include "patterns/pattern.h"
-#include "tokenizer/pattern_words.h"
+#include "tokenizer/shared_keys.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/character_class.h"
 

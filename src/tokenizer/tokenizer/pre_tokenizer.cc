@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "patterns/known_patterns.h"
 #include "tokenizer/shared_keys.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/character_class.h"
@@ -193,7 +194,8 @@ Status read_byte_level_words(const JsonPart& part, Steps& steps) {
     });
   }
   if (keys.use_regex) {
-    add_split(steps, SplitBehavior::isolated, found_by(Pattern::gpt2()));
+    HEADWISE_ASSIGN(auto pattern, Pattern::compile(kGpt2Expression));
+    add_split(steps, SplitBehavior::isolated, found_by(std::move(pattern)));
   }
   add_change(
       steps, [](const AlignedText& source, Piece piece, AlignedText& changed) {
