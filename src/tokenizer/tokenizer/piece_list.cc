@@ -85,4 +85,18 @@ void PieceList::keep(std::size_t begin, std::size_t end) {
   }
 }
 
+Status PreTokenizer::apply(PieceList& pieces) const {
+  for (const Step& step : steps_) {
+    HEADWISE_TRY(step(pieces));
+  }
+  return ok();
+}
+
+bool PreTokenizer::leave_bytes() {
+  if (ends_with_alphabet_) {
+    steps_.pop_back();
+  }
+  return std::exchange(ends_with_alphabet_, false);
+}
+
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -224,20 +224,6 @@ constexpr std::array kWordTypes = {
 
 }  // namespace
 
-Status PreTokenizer::apply(PieceList& pieces) const {
-  for (const Step& step : steps_) {
-    HEADWISE_TRY(step(pieces));
-  }
-  return ok();
-}
-
-bool PreTokenizer::leave_bytes() {
-  if (ends_with_alphabet_) {
-    steps_.pop_back();
-  }
-  return std::exchange(ends_with_alphabet_, false);
-}
-
 Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part) {
   if (!part.exists()) {
     return std::unique_ptr<PreTokenizer>();
