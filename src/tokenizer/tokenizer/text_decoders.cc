@@ -184,7 +184,7 @@ Result<DecoderStep> read_replace_decoder(const JsonPart& part) {
 }
 
 // Drops a character at the ends of each token, `start` and `stop` times at
-// most. Only the end of a token needs all of it.
+// most. Those at the end wait for the rest of the token.
 Result<DecoderStep> read_strip_decoder(const JsonPart& part) {
   char32_t content = 0;
   std::size_t start = 0;
@@ -194,24 +194,28 @@ Result<DecoderStep> read_strip_decoder(const JsonPart& part) {
   HEADWISE_TRY(part.require("stop", stop));
   std::string dropped;
   append_character(dropped, content);
-  DecoderStep step = [=, left = start](Tokens& tokens, Next& next) mutable {
+  return DecoderStep([=, left = start, waiting = std::string()](
+                         Tokens& tokens, Next& next) mutable {
     for (std::string& token : tokens) {
-      std::string_view kept = token;
-      for (; left > 0 && kept.starts_with(dropped); --left) {
-        kept.remove_prefix(dropped.size());
+      std::string_view rest = token;
+      for (; left > 0 && rest.starts_with(dropped); --left) {
+        rest.remove_prefix(dropped.size());
       }
-      left = kept.empty() ? left : 0;
+      left = rest.empty() ? left : 0;
+      token = std::exchange(waiting, {}).append(rest);
+      std::string_view kept = token;
       for (std::size_t n = 0; n < stop && kept.ends_with(dropped); ++n) {
         kept.remove_suffix(dropped.size());
       }
-      token = std::string(kept);
-      if (&token != &tokens.back() || next != Next::rest_of_token) {
+      if (&token == &tokens.back() && next == Next::rest_of_token) {
+        waiting = token.substr(kept.size());
+      } else {
         left = start;
       }
+      token.resize(kept.size());
     }
     return ok();
-  };
-  return stop == 0 ? std::move(step) : with_whole_tokens(std::move(step));
+  });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer
