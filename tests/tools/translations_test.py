@@ -52,7 +52,7 @@ NO_SENTENCES = {"about", "add", "examples", "file", "footer", "kExamples", "Prog
                 "description", "under", "cut_to"}
 OTHER_TEXTS = {
     "Built-in examples (--example NAME):\n", "headwise view{}", "model name",
-    "random {}", "training data", " or 1 where broadcast"}
+    "random {}", "training data", " or 1 where broadcast", " do not"}
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""

@@ -152,8 +152,9 @@ Result<std::vector<NamedToken>> tekken_special(const JsonPart& root,
                               ? message("has the rank {}", n)
                               : token_fault(tokens[n].text, texts);
     if (!fault.empty()) {
-      return root.at("special_tokens")
-          .fault(message("has the entry {}, which {}", n, fault));
+      return root.subject()
+          .of_entry("special_tokens[" + std::to_string(n) + "]")
+          .bad_data(fault);
     }
   }
   if (tokens.size() > count) {
