@@ -4,7 +4,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 file(MAKE_DIRECTORY ${WORK_DIR}/no_packages)
 set(ENV{PKG_CONFIG_PATH} "")
 set(ENV{PKG_CONFIG_LIBDIR} ${WORK_DIR}/no_packages)
-set(reason "pkg-config does not find: libzip, nettle, libutf8proc, libpng, zlib")
+set(reason "pkg-config does not find: libzip, nettle, libutf8proc, oniguruma, libpng, zlib")
 configuring(configure without_io_packages ${WORK_DIR}/consumer
   -D CMAKE_PREFIX_PATH=${TREES}/static -D "REASON=${reason}")
 
