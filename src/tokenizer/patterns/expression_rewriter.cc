@@ -165,9 +165,8 @@ class ExpressionRewriter {
     in_bracket_ = true;
     do {
       if (rest_.starts_with("[:") && depth > 0) {
-        return unsupported_part("has [: in brackets, which is not supported");
-      }
-      if (rest_.starts_with('\\')) {
+        HEADWISE_TRY(posix_class());
+      } else if (rest_.starts_with('\\')) {
         HEADWISE_TRY(escape());
       } else if (rest_.starts_with('[')) {
         ++depth;
@@ -180,6 +179,18 @@ class ExpressionRewriter {
     } while (depth > 0 && !rest_.empty());
     in_bracket_ = false;
     return ok();
+  }
+
+  // [:alpha:] or [:^alpha:]
+  Status posix_class() {
+    const std::size_t end = rest_.find(":]");
+    if (end == std::string_view::npos) {
+      return unsupported_part("has [: in brackets, which is not supported");
+    }
+    const bool negated = rest_[2] == '^';
+    const std::size_t begin = negated ? 3 : 2;
+    const std::string_view name = rest_.substr(begin, end - begin);
+    return put_class(end + 2, name == "punct" ? "posixpunct" : name, negated);
   }
 
   Status escape() {
