@@ -3,7 +3,6 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/out_of_memory.h"
 
@@ -37,19 +36,6 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
     at += character->bytes;
   }
   return {};
-}
-
-void append_utf8(std::string& text, char32_t code) {
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-    return;
-  }
-  std::array<utf8proc_uint8_t, 4> bytes{};
-  const utf8proc_ssize_t count =
-      utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes.data());
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    text += static_cast<char>(bytes[i]);
-  }
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "headwise/interop/file_subject.h"  // IWYU pragma: export
@@ -22,8 +21,6 @@ std::optional<DecodedCharacter> decode_utf8(std::string_view text);
 
 // The position of the first byte that is not part of a character.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
-
-void append_utf8(std::string& text, char32_t code);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
