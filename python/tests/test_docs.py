@@ -108,6 +108,14 @@ def test_python_files(run, tmp_path, monkeypatch):
     assert (tmp_path / "page.html").exists()
 
 
+def test_tokenizer(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny_model.write(tmp_path / "all-MiniLM-L6-v2")
+    names = run("tokenizer", ["Tokenizers"], {"headwise": headwise})
+    assert names["encoded"].tokens == ["[CLS]", "heads", "matter", "!", "[SEP]"]
+    assert names["encoded"].offsets == [(0, 0), (0, 5), (6, 12), (12, 13), (0, 0)]
+
+
 def test_python_corpus_is_that_of_the_example():
     code = next(code for heading, code, _ in examples("python")
                 if heading == "A corpus on Spark or Ray")
@@ -236,8 +244,8 @@ def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
 
 def test_every_block_is_run_by_a_test():
     """A new page or block of Python needs a test above."""
-    known = {"python", "python-interventions", "pytorch", "transformers", "viewer",
-             "weights-from-fused-attention"}
+    known = {"python", "python-interventions", "pytorch", "tokenizer", "transformers",
+             "viewer", "weights-from-fused-attention"}
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if list(examples(path.stem))}
     assert pages <= known
     assert [heading for page in sorted(pages) for heading, _, _ in examples(page)] == [
@@ -247,6 +255,7 @@ def test_every_block_is_run_by_a_test():
         "Prune a layer",
         *INTERVENTIONS[:3], *INTERVENTIONS[2:5], *INTERVENTIONS[4:],
         "headwise for PyTorch", "`attention`", "`MultiheadAttention`", "`make_batch_invariant`",
+        "Tokenizers",
         "headwise for Hugging Face Transformers", "headwise for Hugging Face Transformers",
         "Every head", "Every head", "Pruning",
         "Weights of any model",

@@ -179,7 +179,7 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
     const std::string& inner = settings.transformer_folder;
     const std::string& path = settings.tokenizer_file;
-    HEADWISE_TRY(check_regular_file("Tokenizer::read", path));
+    HEADWISE_TRY(check_regular_file("read_tokenizer", path));
     HEADWISE_ASSIGN(const auto has_tokenizer,
                     is_regular_file(kSentenceEncoder, path));
     if (!has_tokenizer) {

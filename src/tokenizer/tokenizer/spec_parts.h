@@ -18,7 +18,7 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-inline constexpr std::string_view kReadTokenizer = "Tokenizer::read";
+inline constexpr std::string_view kReadTokenizer = "read_tokenizer";
 
 // Longer tokens of a file are errors: they would make reading slow.
 inline constexpr std::size_t kMostTokenBytes = 1024;

@@ -227,7 +227,7 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json,
   return catching_out_of_memory([&]() -> Result<Tokenizer> {
     HEADWISE_ASSIGN(auto spec,
                     tokenizer::parse_tokenizer_json(
-                        json, {"Tokenizer::parse", std::string(name)}));
+                        json, {"parse_tokenizer", std::string(name)}));
     HEADWISE_ASSIGN(auto state, State::make(std::move(spec)));
     return Tokenizer(std::move(state));
   });

@@ -81,7 +81,7 @@ TEST(ModelSettingsTest, EveryFileIsReadForWhatItSays) {
   EXPECT_EQ(settings.config.hidden_size, 384u);
   EXPECT_EQ(settings.config.layer_norm_eps, 1e-7);
   EXPECT_EQ(settings.transformer_folder, model.path());
-  EXPECT_EQ(settings.normalization, BertNormalization{});
+  EXPECT_EQ(settings.normalization, BertNormalization{.do_lower_case = true});
   EXPECT_EQ(settings.max_tokens, 256u);
   EXPECT_EQ(settings.max_tokens_key, "max_seq_length");
   EXPECT_THAT(settings.pooling, ElementsAre(Pooling::cls));

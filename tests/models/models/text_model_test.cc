@@ -53,7 +53,7 @@ TEST_F(TextModelTest, ATextBecomesTokensUpToTheLimit) {
   EXPECT_EQ(cut.cut, 2u);
   EXPECT_THAT(read->encode("we \xff", 9), HasError({.code = ErrorCode::bad_data,
                                                     .operation = "encode",
-                                                    .argument = "sentence",
+                                                    .argument = "text",
                                                     .given = {"UTF-8"}}));
 }
 

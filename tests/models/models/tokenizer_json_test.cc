@@ -26,6 +26,12 @@ std::string small_vocab() {
   return "{" + vocab + "}";
 }
 
+std::string special(const std::string& token, int id) {
+  return R"({"content": ")" + token + R"(", "id": )" + std::to_string(id) +
+         R"(, "single_word": false, "lstrip": false, "rstrip": false,
+             "normalized": false, "special": true})";
+}
+
 struct Parts {
   std::string model = R"("type": "WordPiece", "unk_token": "[UNK]",
       "continuing_subword_prefix": "##", "max_input_chars_per_word": 100)";
@@ -34,16 +40,18 @@ struct Parts {
       "handle_chinese_chars": true, "strip_accents": null,
       "lowercase": true})";
   std::string pre_tokenizer = R"({"type": "BertPreTokenizer"})";
-  std::string added = R"([{"id": 0, "content": "[PAD]", "special": true},
-                          {"id": 4, "content": "[MASK]", "special": true}])";
+  std::string added = "[" + special("[PAD]", 0) + "," + special("[CLS]", 2) +
+                      "," + special("[SEP]", 3) + "," + special("[MASK]", 4) +
+                      "]";
 };
 std::string json_of(const Parts& parts) {
   return R"({"version": "1.0", "truncation": null, "added_tokens": )" +
          parts.added + R"(, "normalizer": )" + parts.normalizer +
          R"(, "pre_tokenizer": )" + parts.pre_tokenizer +
-         R"(, "post_processor": {"type": "TemplateProcessing", "single":
-            [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}]},
-            "decoder": {"type": "WordPiece", "prefix": "##"}, "model": {)" +
+         R"(, "post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 2],
+              "sep": ["[SEP]", 3]},
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+            "model": {)" +
          parts.model + R"(, "vocab": )" + parts.vocab + "}}";
 }
 class TokenizerJsonFolderTest : public testing::Test {
