@@ -54,6 +54,8 @@ def write(folder):
     (folder / "attentions.npy").write_bytes(npy((4, 16, 16), softmax_rows(64, 16)))
     (folder / "tokens.txt").write_text("".join(f"token{n}\n" for n in range(16)))
     (folder / "batch.json").write_text(json.dumps([[62, 13, 47], [60]]))
+    (folder / "heads.txt").write_text("Heads matter!\n")
+    (folder / "ids.txt").write_text("101 4641 3043 999 102\n")
     for name in ("sentences.txt", "lines.txt"):
         (folder / name).write_text("\n".join(SENTENCES) + "\n", "utf-8")
     for name in ("train.tsv", "test.tsv"):
