@@ -111,7 +111,9 @@ MadeModel make_model(TokenizerSpec& spec, bool byte_level) {
   const JsonPart model(spec.json.find("model"), spec.subject, "model");
   std::size_t type = 0;
   if (model.at("type").exists()) {
-    HEADWISE_TRY(model.get("type", kModelTypes, type));
+    if (const Status s = model.get("type", kModelTypes, type); !s) {
+      return s.error().with_code(ErrorCode::unsupported);
+    }
   } else {
     HEADWISE_ASSIGN(type, guessed_type(model, spec));
   }

@@ -94,7 +94,9 @@ TEST_F(TokenizerJsonFolderTest, VocabTxtCountsBeforeIt) {
 }
 
 TEST_F(TokenizerJsonFolderTest, TokenizerConfigCountsBeforeItsNormalizer) {
-  const std::string cased = R"({"type": "BertNormalizer", "lowercase": false})";
+  const std::string cased =
+      R"({"type": "BertNormalizer", "clean_text": true,
+          "handle_chinese_chars": true, "lowercase": false})";
   put("tokenizer.json", json_of({.normalizer = cased}));
   const auto lowers = [&] {
     const auto model = SentenceEncoder::read(folder_.path()).value();

@@ -64,16 +64,16 @@ TEST_F(TokenizerFilesTest, ReadsVocabTxtWithItsSettings) {
 
 TEST_F(TokenizerFilesTest, WrongVocabTxtIsAnError) {
   write("vocab.txt", std::string(kBert) + "\n\nx");
-  EXPECT_EQ(error(), "Tokenizer::read: FOLDER/vocab.txt: line 6 is empty");
+  EXPECT_EQ(error(), "read_tokenizer: FOLDER/vocab.txt: line 6 is empty");
   write("vocab.txt", std::string(kBert) + "\nthe");
   EXPECT_EQ(error(),
-            "Tokenizer::read: FOLDER/vocab.txt: line 6 is \"the\" again");
+            "read_tokenizer: FOLDER/vocab.txt: line 6 is \"the\" again");
   write("vocab.txt", "a\nb");
-  EXPECT_EQ(error(), "Tokenizer::read: FOLDER/vocab.txt has no token [PAD]");
+  EXPECT_EQ(error(), "read_tokenizer: FOLDER/vocab.txt has no token [PAD]");
   write("vocab.txt", kBert);
   write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
   EXPECT_EQ(error(),
-            "Tokenizer::read: FOLDER/tokenizer_config.json: tokenizer_class is "
+            "read_tokenizer: FOLDER/tokenizer_config.json: tokenizer_class is "
             "MPNetTokenizer, expected BertTokenizer, DistilBertTokenizer, "
             "ElectraTokenizer");
 }
@@ -100,10 +100,10 @@ TEST_F(TokenizerFilesTest, ReadsVocabJsonAndMerges) {
   EXPECT_EQ(added[2].find("content")->dump(), "\"<x>\"");
   write("merges.txt", "#version: 0.2\na b c\n");
   EXPECT_EQ(error(),
-            "Tokenizer::read: FOLDER/merges.txt: line 2 is \"a b c\", expected "
+            "read_tokenizer: FOLDER/merges.txt: line 2 is \"a b c\", expected "
             "two tokens with a space between them");
   EXPECT_EQ(error("merges.txt"),
-            "Tokenizer::read: FOLDER/merges.txt has merges alone, expected the "
+            "read_tokenizer: FOLDER/merges.txt has merges alone, expected the "
             "vocabulary that they belong to");
 }
 
@@ -158,13 +158,13 @@ TEST_F(TokenizerFilesTest, UnknownRanksAreAnError) {
   }
   write("tokenizer.model", ranks);
   EXPECT_EQ(error(),
-            "Tokenizer::read: FOLDER/tokenizer.model has 257 ranks of an "
+            "read_tokenizer: FOLDER/tokenizer.model has 257 ranks of an "
             "unknown vocabulary, expected r50k_base: 50256, p50k_base: 50280, "
             "cl100k_base: 100256, o200k_base: 199998, Llama 3: 128000, Llama "
             "4: 200000, Qwen: 151643, Qwen 3.5: 248044");
   write("tokenizer.model", "IQ== 0\nIQ= 1\n");
   EXPECT_EQ(error(),
-            "Tokenizer::read: FOLDER/tokenizer.model: line 2 is \"IQ= 1\", "
+            "read_tokenizer: FOLDER/tokenizer.model: line 2 is \"IQ= 1\", "
             "expected a token in base64, a space and its rank");
 }
 
@@ -220,7 +220,7 @@ TEST_F(TokenizerFilesTest, ReadsGguf) {
   EXPECT_EQ(spec.json.find("pre_tokenizer")->find("pretokenizers")->size(), 3U);
   write("a.gguf", small_gguf("new"));
   EXPECT_TRUE(error("a.gguf").starts_with(
-      "Tokenizer::read: FOLDER/a.gguf: tokenizer.ggml.pre is \"new\", expected "
+      "read_tokenizer: FOLDER/a.gguf: tokenizer.ggml.pre is \"new\", expected "
       "default, gpt-2, "))
       << error("a.gguf");
 }
@@ -233,15 +233,15 @@ TEST_F(TokenizerFilesTest, BrokenGgufIsAnError) {
   }
   write("a.gguf", GgufBytes(std::uint64_t{1} << 60U).bytes());
   EXPECT_EQ(error("a.gguf"),
-            "Tokenizer::read: FOLDER/a.gguf ends before 1152921504606846976 "
+            "read_tokenizer: FOLDER/a.gguf ends before 1152921504606846976 "
             "entries at byte 24");
   write("a.gguf", GgufBytes(0, 0x03000000).bytes());
   EXPECT_EQ(error("a.gguf"),
-            "Tokenizer::read: FOLDER/a.gguf is big-endian, expected "
+            "read_tokenizer: FOLDER/a.gguf is big-endian, expected "
             "little-endian");
   write("a.gguf", GgufBytes(0, 4).bytes());
   EXPECT_EQ(error("a.gguf"),
-            "Tokenizer::read: FOLDER/a.gguf has version 4, expected 2 or 3");
+            "read_tokenizer: FOLDER/a.gguf has version 4, expected 2 or 3");
   const std::string nested = GgufBytes(1)
                                  .text("x")
                                  .number(9, 4)
@@ -252,12 +252,12 @@ TEST_F(TokenizerFilesTest, BrokenGgufIsAnError) {
                                  .bytes();
   write("a.gguf", nested);
   EXPECT_EQ(error("a.gguf"),
-            "Tokenizer::read: FOLDER/a.gguf has a list of lists at byte 49");
+            "read_tokenizer: FOLDER/a.gguf has a list of lists at byte 49");
 }
 
 TEST_F(TokenizerFilesTest, AFolderWithoutOneNamesWhatWasLookedFor) {
   EXPECT_EQ(error(),
-            "Tokenizer::read: FOLDER has no tokenizer, expected "
+            "read_tokenizer: FOLDER has no tokenizer, expected "
             "tokenizer.json, tekken.json, tokenizer.model, spiece.model, "
             "sentencepiece.bpe.model, qwen.tiktoken, vocab.json, encoder.json, "
             "vocab.txt");
