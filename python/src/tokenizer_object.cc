@@ -378,18 +378,17 @@ that headwise does not compute; MemoryError.)")
                    "'longest_first', side: TruncationSide = 'right', "
                    "overflowing: bool = False) -> Encoding"),
            kEncodeDocumentation)
-      .def(
-          "encode_batch", &encode_batch, nb::arg("texts").none(),
-          nb::arg("options"),
-          nb::sig("def encode_batch(self, texts: Iterable[str] | "
-                  "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
-                  "True, max_tokens: int | None = None, stride: int = 0, "
-                  "truncation: TruncationStrategy = 'longest_first', side: "
-                  "TruncationSide = 'right', overflowing: bool = False, "
-                  "executor: Executor | None = None, progress: "
-                  "Callable[[int, int], object] | None = None) -> "
-                  "list[Encoding]"),
-          kBatchDocumentation)
+      .def("encode_batch", &encode_batch, nb::arg("texts").none(),
+           nb::arg("options"),
+           nb::sig("def encode_batch(self, texts: Iterable[str] | "
+                   "Iterable[tuple[str, str]], *, add_special_tokens: bool = "
+                   "True, max_tokens: int | None = None, stride: int = 0, "
+                   "truncation: TruncationStrategy = 'longest_first', side: "
+                   "TruncationSide = 'right', overflowing: bool = False, "
+                   "executor: Executor | None = None, progress: "
+                   "Callable[[int, int], object] | None = None) -> "
+                   "list[Encoding]"),
+           kBatchDocumentation)
       .def("decode", &decode, nb::arg("ids").none(),
            nb::arg("skip_special_tokens") = true,
            nb::sig("def decode(self, ids: Iterable[int], "
