@@ -1,7 +1,7 @@
 // All of headwise::io: plans for several ranks, traces and pictures, files,
-// tokenizers, models, training, pruning, and questions about heads. It includes all other
-// headers of these libraries. The tensors and layers that it works on are in
-// headwise/headwise.h.
+// tokenizers, models, training, pruning, and questions about heads. It includes
+// all other headers of these libraries. The tensors and layers that it works on
+// are in headwise/headwise.h.
 #pragma once
 
 // clang-format off

@@ -1,7 +1,7 @@
 // Arguments that are texts, as UTF-8 that their strings keep.
 //
-// Errors: TypeError for anything but strings; ValueError for half of a surrogate
-// pair.
+// Errors: TypeError for anything but strings; ValueError for half of a
+// surrogate pair.
 #pragma once
 
 #include <nanobind/nanobind.h>

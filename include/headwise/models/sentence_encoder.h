@@ -30,9 +30,9 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_settings.h"
-#include "headwise/tokenizer/tokenizer.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/reports.h"
+#include "headwise/tokenizer/tokenizer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)

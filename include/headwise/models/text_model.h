@@ -73,9 +73,9 @@ class TextModel {
   // than added_tokens; out_of_memory.
   virtual Result<ModelTokens> encode(std::string_view text,
                                      std::size_t max_tokens) const = 0;
-  // A pair of sentences (Tokenizer::encode_pair()). Errors: those of encode(), with
-  // the sentence's name, "first" or "second"; unsupported for a model without
-  // token types.
+  // A pair of sentences (Tokenizer::encode_pair()). Errors: those of encode(),
+  // with the sentence's name, "first" or "second"; unsupported for a model
+  // without token types.
   virtual Result<ModelTokens> encode_pair(std::string_view first,
                                           std::string_view second,
                                           std::size_t max_tokens) const;

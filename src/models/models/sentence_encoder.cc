@@ -240,10 +240,9 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
     SharedProgress count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
-      HEADWISE_ASSIGN(
-          const auto batch,
-          tokens_of(*this, sentences.subspan(first, size), first,
-                    most_tokens(settings_, options), executor));
+      HEADWISE_ASSIGN(const auto batch,
+                      tokens_of(*this, sentences.subspan(first, size), first,
+                                most_tokens(settings_, options), executor));
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});
       HEADWISE_TRY(

@@ -61,8 +61,8 @@ Status get_normalization(const JsonFields& fields, bool generic_class,
   BertNormalization read;
   HEADWISE_TRY(get_flag(fields, "do_lower_case", read.do_lower_case));
   HEADWISE_TRY(get_flag(fields, "strip_accents", read.strip_accents));
-  HEADWISE_TRY(get_flag(fields, "tokenize_chinese_chars",
-                        read.tokenize_chinese_chars));
+  HEADWISE_TRY(
+      get_flag(fields, "tokenize_chinese_chars", read.tokenize_chinese_chars));
   into = generic_class ? BertNormalization{} : read;
   return ok();
 }

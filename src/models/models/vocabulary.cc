@@ -1,10 +1,11 @@
+#include "headwise/models/vocabulary.h"
+
 #include <algorithm>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "base/out_of_memory.h"
-#include "headwise/models/vocabulary.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"

@@ -21,22 +21,23 @@ struct Settings {
 };
 
 Json special_json(std::string_view content, int id) {
-  return {{"id", id},          {"content", content}, {"single_word", false},
-          {"lstrip", false},   {"rstrip", false},    {"normalized", false},
+  return {{"id", id},        {"content", content}, {"single_word", false},
+          {"lstrip", false}, {"rstrip", false},    {"normalized", false},
           {"special", true}};
 }
 
 Tokenizer bert(const Settings& settings = {}) {
   Json vocabulary = Json::object();
   Json added = Json::array();
-  for (const char* const token : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+  for (const char* const token :
+       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
     added.push_back(special_json(token, static_cast<int>(vocabulary.size())));
     vocabulary[token] = vocabulary.size();
   }
   for (const char* const token :
-       {"the", "head", "##s", "matter", "!", "##ing", "un", "##able", "##a",
-        "a", "\u4E2D", ",", "[", "]", "mask", "caf", "##e", "##\u0301", "x",
-        "##x"}) {
+       {"the",    "head", "##s", "matter",   "!", "##ing", "un",
+        "##able", "##a",  "a",   "\u4E2D",   ",", "[",     "]",
+        "mask",   "caf",  "##e", "##\u0301", "x", "##x"}) {
     vocabulary[token] = vocabulary.size();
   }
   const auto pair = [](const char* token, int id) {
@@ -45,25 +46,24 @@ Tokenizer bert(const Settings& settings = {}) {
     made.push_back(id);
     return made;
   };
-  const Json json = {
-      {"added_tokens", added},
-      {"normalizer",
-       {{"type", "BertNormalizer"},
-        {"clean_text", true},
-        {"handle_chinese_chars", settings.chinese},
-        {"strip_accents", settings.strip_accents},
-        {"lowercase", settings.lowercase}}},
-      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor",
-       {{"type", "BertProcessing"},
-        {"sep", pair("[SEP]", 3)},
-        {"cls", pair("[CLS]", 2)}}},
-      {"model",
-       {{"type", "WordPiece"},
-        {"unk_token", "[UNK]"},
-        {"continuing_subword_prefix", "##"},
-        {"max_input_chars_per_word", kLongestWord},
-        {"vocab", vocabulary}}}};
+  const Json json = {{"added_tokens", added},
+                     {"normalizer",
+                      {{"type", "BertNormalizer"},
+                       {"clean_text", true},
+                       {"handle_chinese_chars", settings.chinese},
+                       {"strip_accents", settings.strip_accents},
+                       {"lowercase", settings.lowercase}}},
+                     {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                     {"post_processor",
+                      {{"type", "BertProcessing"},
+                       {"sep", pair("[SEP]", 3)},
+                       {"cls", pair("[CLS]", 2)}}},
+                     {"model",
+                      {{"type", "WordPiece"},
+                       {"unk_token", "[UNK]"},
+                       {"continuing_subword_prefix", "##"},
+                       {"max_input_chars_per_word", kLongestWord},
+                       {"vocab", vocabulary}}}};
   return Tokenizer::parse(json.dump(), "test").value();
 }
 
@@ -176,17 +176,15 @@ TEST(BertTokenizerTest, PunctuationStandsAlone) {
 
 TEST(BertTokenizerTest, IdeographsStandAlone) {
   EXPECT_EQ(tokens_of("a\u4E2Da"), "a/0-1 \u4E2D/1-4 a/4-5");
-  EXPECT_EQ(tokens_of("a\u4E2Da", {.chinese = false}),
-            "[UNK]/0-5");
+  EXPECT_EQ(tokens_of("a\u4E2Da", {.chinese = false}), "[UNK]/0-5");
 }
 
 TEST(BertTokenizerTest, CaseAndAccentsFollowTheOptions) {
   EXPECT_EQ(tokens_of("CAF\u00C9"), "caf/0-3 ##e/3-5");
   EXPECT_EQ(tokens_of("CAF\u00C9", {.lowercase = false}), "[UNK]/0-5");
   EXPECT_EQ(tokens_of("caf\u00E9", {.lowercase = false}), "[UNK]/0-5");
-  EXPECT_EQ(
-      tokens_of("caf\u00E9", {.lowercase = false, .strip_accents = true}),
-      "caf/0-3 ##e/3-5");
+  EXPECT_EQ(tokens_of("caf\u00E9", {.lowercase = false, .strip_accents = true}),
+            "caf/0-3 ##e/3-5");
   EXPECT_EQ(tokens_of("CAFE\u0301", {.strip_accents = false}),
             "caf/0-3 ##e/3-4 ##\u0301/4-6");
 }
@@ -241,7 +239,8 @@ TEST(BertTokenizerTest, SpecialTokensInTheTextCanBeWords) {
 TEST(BertTokenizerTest, WhatDoesNotFitIsCutAndCounted) {
   const Tokenizer tokenizer = bert();
   const auto encode = [&](std::size_t max_tokens) {
-    return tokenizer.encode("the heads [MASK] matter", at_most(max_tokens)).value();
+    return tokenizer.encode("the heads [MASK] matter", at_most(max_tokens))
+        .value();
   };
   EXPECT_EQ(encode(7).cut, 0u);
   EXPECT_EQ(encode(7).ids.size(), 7u);

@@ -1,5 +1,3 @@
-#include "tokenizer/tokenizer_file.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -8,6 +6,7 @@
 
 #include "interop/gguf.h"
 #include "tokenizer/base64.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
