@@ -396,7 +396,7 @@ that headwise does not compute; MemoryError.)")
            "The text of ids. Ids that are no token are passed over.")
       .def("id", &id_of, nb::arg("token").none(),
            nb::sig("def id(self, token: str) -> int | None"),
-           "The id of a token; None if there is no such token.")
+           "The id of a token, or None if the vocabulary lacks it.")
       .def("token", &token_of, nb::arg("id").none(),
            nb::sig("def token(self, id: int) -> str | None"),
            "The text of a token in the vocabulary; None if there is none.")

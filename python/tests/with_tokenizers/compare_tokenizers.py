@@ -16,7 +16,7 @@ import real_tokenizers
 from readers import Failure, Headwise, Reference, attempt
 from small_tokenizers import small_tokenizers
 
-# Of the other formats, what is not compared: (file, text or ids, the reason).
+# Parts of the other formats that are not compared: (file, text or ids, reason).
 OTHER_EXCEPTIONS = [
     ("tekken.*", "<s>|</s>|<unk>", "the names of special tokens are found in texts, as "
      "those of a tokenizer.json"),
@@ -111,8 +111,9 @@ def done(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lines", type=int, default=100_000)
-    parser.add_argument("--step", type=int, default=1, help="every so many Unicode "
-                        "scalars, 16 times as many for small tokenizers; 0: none")
+    parser.add_argument("--step", type=int, default=1, help="step from one Unicode "
+                        "scalar to the next, 16 times as long for small tokenizers; 0: "
+                        "no scalars")
     parser.add_argument("--only", default=".*", help="a regular expression of names")
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--folder", type=pathlib.Path,

@@ -13,7 +13,7 @@ from small_tokenizers import small_tokenizers  # noqa: E402
 
 SHARDS = 12
 LINES = 400
-SCALARS = 1531  # every so many
+SCALARS = 1531  # the step from one scalar to the next
 
 
 def compared(name, make_other, lines=LINES, step=SCALARS):

@@ -24,8 +24,8 @@ struct Match {
 
 class Pattern {
  public:
-  // Errors, with the expression: invalid_argument for one that is wrong,
-  // unsupported for one that needs what is not supported here.
+  // Errors, with the expression: invalid_argument if it is wrong; unsupported
+  // if it uses a feature that headwise does not support.
   static Result<Pattern> compile(std::string_view expression);
   // This text, literally.
   static Pattern literal(std::string_view text);

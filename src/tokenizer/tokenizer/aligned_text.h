@@ -51,7 +51,7 @@ class AlignedText {
   std::vector<Span> from_;  // of each byte of own_
 };
 
-// A changed copy of a text: what is not replaced stays as it is.
+// Writes a changed copy of a text. Parts that are not replaced are copied.
 class TextEdit {
  public:
   // `result` is started by the first change.
@@ -76,7 +76,7 @@ class TextEdit {
   // Drops the source behind what was dropped before.
   void drop_rest() { copied_ = text().size(); }
 
-  // Copies what is left. False if nothing changed.
+  // Copies the rest of the text. False if nothing changed.
   bool finish();
 
  private:

@@ -52,8 +52,8 @@ void move_characters(std::string& bytes, std::string& text, bool last) {
   bytes.erase(0, bytes.size() - rest.size());
 }
 
-// Appends the bytes of a token in GPT-2's alphabet. One with a character
-// outside of it stands for itself.
+// Appends the bytes that a token spells in GPT-2's alphabet. A token with any
+// other character is appended unchanged.
 void append_bytes(std::string_view token, std::string& bytes) {
   const std::size_t before = bytes.size();
   for (std::string_view rest = token; !rest.empty();) {

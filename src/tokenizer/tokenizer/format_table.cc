@@ -1,10 +1,10 @@
 #include "tokenizer/format_table.h"
 
+#include "patterns/known_patterns.h"
+
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::string_view kGpt2Pattern =
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 // White space at the end of a text is one word, line breaks included.
 constexpr std::string_view kCl100kPattern =
     R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?![\s\S])|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -23,12 +23,12 @@ constexpr std::string_view kThreeDigits = "[0-9][0-9][0-9]";
 
 constexpr auto kGgufSplits = std::to_array<GgufSplit>({
     {"default",
-     {{R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", kThreeDigits}}},
-    {"gpt-2", {{kGpt2Pattern}}},
-    {"roberta-bpe", {{kGpt2Pattern}}},
-    {"phi-2", {{kGpt2Pattern}}},
-    {"mpt", {{kGpt2Pattern}}},
-    {"olmo", {{kGpt2Pattern}}},
+     {{R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Expression, R"(\p{N}+)", kThreeDigits}}},
+    {"gpt-2", {{kGpt2Expression}}},
+    {"roberta-bpe", {{kGpt2Expression}}},
+    {"phi-2", {{kGpt2Expression}}},
+    {"mpt", {{kGpt2Expression}}},
+    {"olmo", {{kGpt2Expression}}},
     {"llama-bpe", {{kLlama3Pattern}}, true, true},
     {"dbrx", {{kLlama3Pattern}}},
     {"smaug-bpe", {{kLlama3Pattern}}},
@@ -41,12 +41,12 @@ constexpr auto kGgufSplits = std::to_array<GgufSplit>({
     {"deepseek-v3",
      {{R"(\p{N}{1,3})", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+",
        R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}}},
-    {"falcon", {{R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2Pattern, kThreeDigits}}},
-    {"starcoder", {{kDigit, kGpt2Pattern}}},
-    {"refact", {{kDigit, kGpt2Pattern}}},
-    {"command-r", {{kDigit, kGpt2Pattern}}},
-    {"smollm", {{kDigit, kGpt2Pattern}}},
-    {"codeshell", {{kDigit, kGpt2Pattern}}},
+    {"falcon", {{R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2Expression, kThreeDigits}}},
+    {"starcoder", {{kDigit, kGpt2Expression}}},
+    {"refact", {{kDigit, kGpt2Expression}}},
+    {"command-r", {{kDigit, kGpt2Expression}}},
+    {"smollm", {{kDigit, kGpt2Expression}}},
+    {"codeshell", {{kDigit, kGpt2Expression}}},
     {"tekken", {{kTekkenPattern}}, true, true},
     {"gpt-4o", {{kO200kPattern}}, true},
     {"llama4", {{kO200kPattern}}, true, true},
@@ -155,11 +155,11 @@ constexpr auto kQwen35Special = std::to_array<SpecialRow>({
 });
 
 constexpr auto kTiktokenFamilies = std::to_array<TiktokenFamily>({
-    {"r50k_base", 50256, " gazed", {{kGpt2Pattern}}, 50256, kGpt2Special},
+    {"r50k_base", 50256, " gazed", {{kGpt2Expression}}, 50256, kGpt2Special},
     {"p50k_base",
      50280,
      "                         ",
-     {{kGpt2Pattern}},
+     {{kGpt2Expression}},
      50256,
      kGpt2Special},
     {"cl100k_base",

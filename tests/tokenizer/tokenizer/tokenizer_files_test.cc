@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "interop/files.h"
 #include "interop/gguf.h"
 #include "tokenizer/base64.h"
 #include "tokenizer/tokenizer_file.h"
@@ -16,28 +15,23 @@ using Merges = std::vector<std::pair<std::string, std::string>>;
 
 class TokenizerFilesTest : public testing::Test {
  protected:
-  TokenizerFilesTest() : folder_(testing::TempDir() + "headwise-XXXXXX") {
-    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
-  }
-  ~TokenizerFilesTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const {
-    return folder_ + "/" + name;
-  }
+  std::string path(const std::string& name) const { return folder_ / name; }
   void write(const std::string& name, std::string_view bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
   // Of the folder, or of a file in it; without the folder's path.
   std::string error(const std::string& name = {}) const {
-    const auto spec = read_tokenizer_spec(name.empty() ? folder_ : path(name));
+    const auto spec =
+        read_tokenizer_spec(name.empty() ? folder_.path() : path(name));
     std::string text = spec ? "" : spec.error().message();
-    if (const std::size_t at = text.find(folder_); at != std::string::npos) {
-      text.replace(at, folder_.size(), "FOLDER");
+    if (const std::size_t at = text.find(folder_.path());
+        at != std::string::npos) {
+      text.replace(at, folder_.path().size(), "FOLDER");
     }
     return text;
   }
 
-  std::string folder_;
+  TempFolder folder_;
 };
 
 constexpr std::string_view kBert =
@@ -47,7 +41,7 @@ TEST_F(TokenizerFilesTest, ReadsVocabTxtWithItsSettings) {
   write("vocab.txt", kBert);
   write("tokenizer_config.json",
         R"({"tokenizer_class": "BertTokenizerFast", "do_lower_case": false})");
-  const auto spec = read_tokenizer_spec(folder_).value();
+  const auto spec = read_tokenizer_spec(folder_.path()).value();
   EXPECT_EQ(
       spec.vocabulary,
       (Vocabulary{
@@ -84,7 +78,7 @@ TEST_F(TokenizerFilesTest, ReadsVocabJsonAndMerges) {
   write("special_tokens_map.json",
         R"({"bos_token": "<|endoftext|>",
             "mask_token": {"content": "<m>", "lstrip": true}})");
-  const auto spec = read_tokenizer_spec(folder_).value();
+  const auto spec = read_tokenizer_spec(folder_.path()).value();
   EXPECT_EQ(spec.merges, (Merges{{"a", "b"}}));
   // Ids that a file says are kept; others come next.
   EXPECT_EQ(spec.vocabulary, (Vocabulary{{"a", 0},
@@ -109,7 +103,7 @@ TEST_F(TokenizerFilesTest, ReadsVocabJsonAndMerges) {
 TEST_F(TokenizerFilesTest, TheVocabularySaysThatItIsRobertas) {
   write("vocab.json", R"({"<s>": 0, "</s>": 2, "<mask>": 3})");
   write("merges.txt", "");
-  const auto spec = read_tokenizer_spec(folder_).value();
+  const auto spec = read_tokenizer_spec(folder_.path()).value();
   EXPECT_EQ(spec.json.find("post_processor")->find("type")->dump(),
             "\"RobertaProcessing\"");
   EXPECT_EQ((*spec.json.find("added_tokens"))[2].find("lstrip")->dump(),
@@ -140,7 +134,7 @@ TEST_F(TokenizerFilesTest, ReadsTekken) {
   const Json file = {
       {"config", config}, {"vocab", vocab}, {"special_tokens", special}};
   write("tekken.json", file.dump());
-  const auto spec = read_tokenizer_spec(folder_).value();
+  const auto spec = read_tokenizer_spec(folder_.path()).value();
   ASSERT_EQ(spec.vocabulary.size(), 260U);
   EXPECT_EQ(spec.vocabulary[0], std::pair(std::string("\u0100"), 3U));
   EXPECT_EQ(spec.vocabulary[256], std::pair(std::string("ab"), 259U));
@@ -262,7 +256,7 @@ TEST_F(TokenizerFilesTest, AFolderWithoutOneNamesWhatWasLookedFor) {
             "vocab.txt");
   write("vocab.txt", kBert);
   write("tokenizer.json", R"({"version": "1.0", "model": {}})");
-  EXPECT_TRUE(read_tokenizer_spec(folder_).value().vocabulary.empty());
+  EXPECT_TRUE(read_tokenizer_spec(folder_.path()).value().vocabulary.empty());
 }
 
 }  // namespace
