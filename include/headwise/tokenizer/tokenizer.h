@@ -101,7 +101,7 @@ class Tokenizer {
 
  private:
   friend class DecodeStream;
-  HEADWISE_HIDDEN const tokenizer::Decoder* decoder() const;
+  HEADWISE_HIDDEN const tokenizer::Decoder& decoder() const;
 
   struct HEADWISE_HIDDEN State;
   explicit Tokenizer(Hidden<State> state) : state_(std::move(state)) {}

@@ -29,21 +29,6 @@ bool touches_word(std::string_view before, std::string_view after) {
          (!after.empty() && is_word(first_character(after).code));
 }
 
-// Bytes of white space at the end of a text, or at its beginning.
-std::uint32_t space_size(std::string_view text, bool at_end) {
-  std::uint32_t size = 0;
-  while (size < text.size()) {
-    const Character next =
-        at_end ? last_character(text.substr(0, text.size() - size))
-               : first_character(text.substr(size));
-    if (!is_white_space(next.code)) {
-      break;
-    }
-    size += next.bytes;
-  }
-  return size;
-}
-
 Status normalize_text(const Normalizer& normalizer, AddedToken& token) {
   AlignedText text;
   AlignedText changed;
@@ -70,7 +55,7 @@ LiteralSearch search_for(const std::vector<AddedToken>& tokens,
 
 Result<AddedTokens> AddedTokens::read(const JsonPart& part,
                                       const TokenModel& model,
-                                      const Normalizer* normalizer) {
+                                      const Normalizer& normalizer) {
   AddedTokens made;
   if (!part.at("added_tokens").exists()) {
     return made;
@@ -81,8 +66,8 @@ Result<AddedTokens> AddedTokens::read(const JsonPart& part,
     if (token.content.empty() || made.find(token.content)) {
       continue;
     }
-    if (normalizer != nullptr && token.normalized && !token.literal) {
-      HEADWISE_TRY(normalize_text(*normalizer, token));
+    if (token.normalized && !token.literal) {
+      HEADWISE_TRY(normalize_text(normalizer, token));
     }
     const auto known = model.find(token.content);
     token.id =
@@ -115,10 +100,10 @@ void AddedTokens::cut(std::string_view text, bool normalized, bool special,
       continue;
     }
     if (token.lstrip) {
-      begin = std::max(begin - space_size(text.substr(0, begin), true), done);
+      begin = std::max(begin - trailing_space(text.substr(0, begin)), done);
     }
     if (token.rstrip) {
-      end += space_size(text.substr(end), false);
+      end += leading_space(text.substr(end));
     }
     if (done < begin) {
       parts.push_back({done, begin});
@@ -133,19 +118,14 @@ void AddedTokens::cut(std::string_view text, bool normalized, bool special,
   }
 }
 
-std::optional<ModelId> AddedTokens::find(std::string_view content) const {
+const AddedToken* AddedTokens::find(std::string_view content) const {
   const auto n = by_content_.find(content);
-  return n ? std::optional(tokens_[*n].id) : std::nullopt;
+  return n ? &tokens_[*n] : nullptr;
 }
 
 const AddedToken* AddedTokens::token(ModelId id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &tokens_[found->second];
-}
-
-bool AddedTokens::is_special(std::string_view content) const {
-  const auto n = by_content_.find(content);
-  return n && tokens_[*n].special;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -44,7 +44,7 @@ class AddedTokens {
   // id; others get the next ids, in the order of the list, whatever ids the
   // list gives them.
   static Result<AddedTokens> read(const JsonPart& part, const TokenModel& model,
-                                  const Normalizer* normalizer);
+                                  const Normalizer& normalizer);
 
   // Cuts a text, not empty, at the tokens that are looked for before it is
   // normalised, or after. `parts` is written anew.
@@ -52,10 +52,9 @@ class AddedTokens {
   void cut(std::string_view text, bool normalized, bool special,
            std::vector<TextPart>& parts) const;
 
-  std::optional<ModelId> find(std::string_view content) const;
-  // Null if no added token has this id.
+  // Null if no added token has this content, or this id.
+  const AddedToken* find(std::string_view content) const;
   const AddedToken* token(ModelId id) const;
-  bool is_special(std::string_view content) const;
   // Those that are not in the model's vocabulary.
   std::size_t new_tokens() const { return new_tokens_; }
 

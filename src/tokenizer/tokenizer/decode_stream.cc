@@ -14,20 +14,16 @@ namespace headwise::inline HEADWISE_ABI {
 struct DecodeStream::State {
   const Tokenizer& source;
   bool skip_special_tokens;
-  tokenizer::Decoder decoder = *source.decoder();
+  tokenizer::Decoder decoder = source.decoder();
 
   Result<std::string> decode(std::vector<std::string> tokens,
                              tokenizer::Next next) {
     const Status done = decoder.stream(tokens, next);
     if (!done || next == tokenizer::Next::nothing) {
-      decoder = *source.decoder();
+      decoder = source.decoder();
     }
     HEADWISE_TRY(done);
-    std::string text;
-    for (const std::string& token : tokens) {
-      text += token;
-    }
-    return text;
+    return tokenizer::joined(tokens);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 
 #include "tokenizer/shared_keys.h"
@@ -27,6 +28,10 @@ constexpr std::array kDecoderTypes = {
     DecoderType{"SentencePiece", read_sentencepiece_decoder}};
 
 }  // namespace
+
+std::string joined(const std::vector<std::string>& tokens) {
+  return std::accumulate(tokens.begin(), tokens.end(), std::string());
+}
 
 DecoderStep with_whole_tokens(DecoderStep step) {
   return [step = std::move(step), begun = std::optional<std::string>()](
@@ -58,7 +63,7 @@ Status Decoder::stream(std::vector<std::string>& tokens, Next next) {
   return ok();
 }
 
-Result<std::unique_ptr<Decoder>> read_decoder(const JsonPart& part) {
+Result<Decoder> read_decoder(const JsonPart& part) {
   std::vector<DecoderStep> steps;
   if (!part.exists()) {  // spaces join the tokens
     steps.emplace_back([is_first = true](auto& tokens, Next&) mutable {
@@ -67,14 +72,14 @@ Result<std::unique_ptr<Decoder>> read_decoder(const JsonPart& part) {
       }
       return ok();
     });
-    return std::make_unique<Decoder>(std::move(steps));
+    return Decoder(std::move(steps));
   }
   HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "decoders"));
   for (const JsonPart& one : parts) {
     HEADWISE_ASSIGN(const auto* const type, type_of(one, kDecoderTypes));
     HEADWISE_ASSIGN(steps.emplace_back(), type->read(one));
   }
-  return std::make_unique<Decoder>(std::move(steps));
+  return Decoder(std::move(steps));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,9 +40,11 @@ class Decoder {
   std::vector<DecoderStep> steps_;
 };
 
+std::string joined(const std::vector<std::string>& tokens);
+
 // The decoder of a tokenizer.json; without one, spaces join the tokens. Errors:
 // bad_data; unsupported, with the type.
-Result<std::unique_ptr<Decoder>> read_decoder(const JsonPart& part);
+Result<Decoder> read_decoder(const JsonPart& part);
 
 // Lets pieces of a token wait for its end, for a step that needs whole ones.
 DecoderStep with_whole_tokens(DecoderStep step);

@@ -1,11 +1,11 @@
 #include "tokenizer/normalizer.h"
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "interop/error_text.h"
 #include "patterns/pattern.h"
 #include "tokenizer/shared_keys.h"
 #include "unicode/byte_alphabet.h"
@@ -20,17 +20,10 @@ Result<NormalizerStep> read_strip_normalizer(const JsonPart& part) {
   HEADWISE_TRY(part.require("strip_left", left));
   HEADWISE_TRY(part.require("strip_right", right));
   return NormalizerStep([left, right](TextEdit& edit) {
-    const auto is_space = [](Character c) { return is_white_space(c.code); };
     const std::string_view text = edit.text();
-    std::string_view kept = text;
-    while (left && !kept.empty() && is_space(first_character(kept))) {
-      kept.remove_prefix(first_character(kept).bytes);
-    }
-    const std::size_t begin = text.size() - kept.size();
-    while (right && !kept.empty() && is_space(last_character(kept))) {
-      kept.remove_suffix(last_character(kept).bytes);
-    }
-    const std::size_t end = begin + kept.size();
+    const std::size_t begin = left ? leading_space(text) : 0;
+    const std::size_t end =
+        text.size() - (right ? trailing_space(text.substr(begin)) : 0);
     if (begin > 0) {
       edit.drop(0, begin);
     }
@@ -143,46 +136,23 @@ Status put_form(TextEdit& edit) {
   return put_normal_form(form, edit);
 }
 
-struct NormalizerType {
-  std::string_view name;
-  // Old files have no "type": the key that tells this one.
-  std::string_view key;
-  Result<NormalizerStep> (*read)(const JsonPart& part);  // null: a Sequence
-};
+using NormalizerType = PartType<Result<NormalizerStep>(const JsonPart&)>;
 
 constexpr std::array kNormalizerTypes = {
-    NormalizerType{"BertNormalizer", "clean_text", read_bert_normalizer},
-    NormalizerType{"NFC", {}, without_keys<put_form<NormalForm::nfc>>},
-    NormalizerType{"NFD", {}, without_keys<put_form<NormalForm::nfd>>},
-    NormalizerType{"NFKC", {}, without_keys<put_form<NormalForm::nfkc>>},
-    NormalizerType{"NFKD", {}, without_keys<put_form<NormalForm::nfkd>>},
-    NormalizerType{"Nmt", {}, without_keys<put_nmt>},
-    NormalizerType{"Lowercase", {}, without_keys<put_lower_case>},
-    NormalizerType{"Strip", "strip_left", read_strip_normalizer},
-    NormalizerType{"StripAccents", {}, without_keys<strip_accents>},
-    NormalizerType{"Prepend", "prepend", read_prepend_normalizer},
-    NormalizerType{"Replace", "pattern", read_replace_normalizer},
-    NormalizerType{"Precompiled", {}, read_precompiled_normalizer},
-    NormalizerType{"SentencePiece", {}, read_sentencepiece_normalizer},
-    NormalizerType{"ByteLevel", {}, without_keys<put_byte_level>},
-    NormalizerType{"Sequence", "normalizers", nullptr}};
-
-Result<const NormalizerType*> type_of(const JsonPart& part) {
-  std::optional<std::string> name;
-  HEADWISE_TRY(part.get("type", name));
-  for (const NormalizerType& type : kNormalizerTypes) {
-    if (name ? type.name == *name
-             : !type.key.empty() && part.at(type.key).exists()) {
-      return &type;
-    }
-  }
-  return name ? part.unexpected(
-                    "type",
-                    Message::verbatim(internal::list_text(
-                        kNormalizerTypes, ", ", &NormalizerType::name)),
-                    ErrorCode::unsupported)
-              : part.missing("type");
-}
+    NormalizerType{"BertNormalizer", read_bert_normalizer, {"clean_text"}},
+    NormalizerType{"NFC", without_keys<put_form<NormalForm::nfc>>},
+    NormalizerType{"NFD", without_keys<put_form<NormalForm::nfd>>},
+    NormalizerType{"NFKC", without_keys<put_form<NormalForm::nfkc>>},
+    NormalizerType{"NFKD", without_keys<put_form<NormalForm::nfkd>>},
+    NormalizerType{"Nmt", without_keys<put_nmt>},
+    NormalizerType{"Lowercase", without_keys<put_lower_case>},
+    NormalizerType{"Strip", read_strip_normalizer, {"strip_left"}},
+    NormalizerType{"StripAccents", without_keys<strip_accents>},
+    NormalizerType{"Prepend", read_prepend_normalizer, {"prepend"}},
+    NormalizerType{"Replace", read_replace_normalizer, {"pattern"}},
+    NormalizerType{"Precompiled", read_precompiled_normalizer},
+    NormalizerType{"SentencePiece", read_sentencepiece_normalizer},
+    NormalizerType{"ByteLevel", without_keys<put_byte_level>}};
 
 }  // namespace
 
@@ -204,26 +174,17 @@ Result<bool> Normalizer::apply(const AlignedText& text,
   return current != &text;
 }
 
-Result<std::unique_ptr<Normalizer>> read_normalizer(const JsonPart& part) {
+Result<Normalizer> read_normalizer(const JsonPart& part) {
   if (!part.exists()) {
-    return std::unique_ptr<Normalizer>();
+    return Normalizer();
   }
+  HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "normalizers", true));
   std::vector<NormalizerStep> steps;
-  // The last one is next. Sequences become what is in them, at any depth.
-  std::vector<JsonPart> parts = {part};
-  while (!parts.empty()) {
-    const JsonPart next = std::move(parts.back());
-    parts.pop_back();
-    HEADWISE_ASSIGN(const NormalizerType* const type, type_of(next));
-    if (type->read == nullptr) {
-      HEADWISE_ASSIGN(const std::vector<JsonPart> members,
-                      next.list("normalizers"));
-      parts.insert(parts.end(), members.rbegin(), members.rend());
-      continue;
-    }
-    HEADWISE_ASSIGN(steps.emplace_back(), type->read(next));
+  for (const JsonPart& one : parts) {
+    HEADWISE_ASSIGN(const auto* const type, type_of(one, kNormalizerTypes));
+    HEADWISE_ASSIGN(steps.emplace_back(), type->read(one));
   }
-  return std::make_unique<Normalizer>(std::move(steps));
+  return Normalizer(std::move(steps));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

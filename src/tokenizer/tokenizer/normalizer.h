@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,7 @@ using NormalizerStep = std::function<Status(TextEdit& edit)>;
 
 class Normalizer {
  public:
-  explicit Normalizer(std::vector<NormalizerStep> steps)
+  explicit Normalizer(std::vector<NormalizerStep> steps = {})
       : steps_(std::move(steps)) {}
 
   // Writes the changed text to `result`. False if nothing changes; `result` is
@@ -31,9 +30,9 @@ class Normalizer {
   std::vector<NormalizerStep> steps_;
 };
 
-// The normalizer of a tokenizer.json; null if it has none. Errors: bad_data;
-// unsupported, with the type.
-Result<std::unique_ptr<Normalizer>> read_normalizer(const JsonPart& part);
+// The normalizer of a tokenizer.json; without one nothing changes. Errors:
+// bad_data; unsupported, with the type.
+Result<Normalizer> read_normalizer(const JsonPart& part);
 
 // Those of its types that have files of their own. Errors: bad_data.
 Status put_normal_form(NormalForm form, TextEdit& edit);

@@ -225,15 +225,12 @@ struct Assembly {
 
 }  // namespace
 
-Result<Encoding> finish_encoding(const PostProcessor* post,
+Result<Encoding> finish_encoding(const PostProcessor& post,
                                  std::string_view operation, EncodedText first,
                                  std::optional<EncodedText> second,
                                  const TokenTexts& token_text,
                                  const EncodeOptions& options) {
-  static const PostProcessor none;
-  const PostProcessor& processor = post != nullptr ? *post : none;
-  Assembly assembly{processor, second ? processor.pair : processor.single,
-                    token_text};
+  Assembly assembly{post, second ? post.pair : post.single, token_text};
   assembly.texts.push_back(std::move(first));
   if (second) {
     assembly.texts.push_back(*std::move(second));

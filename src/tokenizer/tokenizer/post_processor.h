@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -34,10 +33,9 @@ struct PostProcessor {
   std::vector<bool> trims_for_prefix_space{};
 };
 
-// The post-processor of a tokenizer.json; null if it has none. Errors:
+// The post-processor of a tokenizer.json; without one nothing is added. Errors:
 // bad_data; unsupported, with the type.
-Result<std::unique_ptr<PostProcessor>> read_post_processor(
-    const JsonPart& part);
+Result<PostProcessor> read_post_processor(const JsonPart& part);
 
 // What a tokenizer.json says of truncation and padding has no effect here, but
 // must have its form. Errors: bad_data.
@@ -54,10 +52,9 @@ struct EncodedText {
 using TokenTexts =
     std::function<std::string_view(TokenId, std::string_view matched)>;
 
-// Cuts the texts if the options say so, and puts them together. `post` may be
-// null. Errors: invalid_argument, of `operation`, for a truncation that does
-// not fit.
-Result<Encoding> finish_encoding(const PostProcessor* post,
+// Cuts the texts if the options say so, and puts them together. Errors:
+// invalid_argument, of `operation`, for a truncation that does not fit.
+Result<Encoding> finish_encoding(const PostProcessor& post,
                                  std::string_view operation, EncodedText first,
                                  std::optional<EncodedText> second,
                                  const TokenTexts& token_text,

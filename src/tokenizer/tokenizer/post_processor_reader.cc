@@ -125,12 +125,11 @@ constexpr std::array<std::string_view, 2> kSavedSides = {"Left", "Right"};
 
 }  // namespace
 
-Result<std::unique_ptr<PostProcessor>> read_post_processor(
-    const JsonPart& part) {
+Result<PostProcessor> read_post_processor(const JsonPart& part) {
+  PostProcessor post;
   if (!part.exists()) {
-    return std::unique_ptr<PostProcessor>();
+    return post;
   }
-  auto post = std::make_unique<PostProcessor>();
   HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "processors"));
   bool has_template = false;
   for (const JsonPart& one : parts) {
@@ -139,7 +138,7 @@ Result<std::unique_ptr<PostProcessor>> read_post_processor(
       return one.fault("adds tokens", "one post-processor that does",
                        ErrorCode::unsupported);
     }
-    HEADWISE_TRY(type->read(one, *post));
+    HEADWISE_TRY(type->read(one, post));
   }
   return post;
 }

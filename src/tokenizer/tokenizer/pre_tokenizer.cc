@@ -1,6 +1,7 @@
 #include "tokenizer/pre_tokenizer.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "patterns/known_patterns.h"
@@ -224,9 +225,9 @@ constexpr std::array kWordTypes = {
 
 }  // namespace
 
-Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part) {
+Result<PreTokenizer> read_pre_tokenizer(const JsonPart& part) {
   if (!part.exists()) {
-    return std::unique_ptr<PreTokenizer>();
+    return PreTokenizer();
   }
   HEADWISE_ASSIGN(const auto parts, sequence_parts(part, "pretokenizers"));
   Steps steps;
@@ -238,8 +239,7 @@ Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part) {
     is_alphabet = type->read == read_byte_level_words;
     alphabets += is_alphabet ? 1 : 0;
   }
-  return std::make_unique<PreTokenizer>(std::move(steps),
-                                        is_alphabet && alphabets == 1);
+  return PreTokenizer(std::move(steps), is_alphabet && alphabets == 1);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

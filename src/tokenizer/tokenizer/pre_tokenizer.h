@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -71,6 +70,7 @@ class PieceList {
 class PreTokenizer {
  public:
   using Step = std::function<Status(PieceList&)>;
+  PreTokenizer() = default;
   PreTokenizer(std::vector<Step> steps, bool ends_with_alphabet)
       : steps_(std::move(steps)), ends_with_alphabet_(ends_with_alphabet) {}
 
@@ -84,11 +84,11 @@ class PreTokenizer {
 
  private:
   std::vector<Step> steps_;
-  bool ends_with_alphabet_;
+  bool ends_with_alphabet_ = false;
 };
 
-// The pre-tokenizer of a tokenizer.json; null if it has none. Errors: bad_data;
-// unsupported, with the type.
-Result<std::unique_ptr<PreTokenizer>> read_pre_tokenizer(const JsonPart& part);
+// The pre-tokenizer of a tokenizer.json; without one a text is a word. Errors:
+// bad_data; unsupported, with the type.
+Result<PreTokenizer> read_pre_tokenizer(const JsonPart& part);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -7,14 +7,17 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 Result<std::vector<JsonPart>> sequence_parts(const JsonPart& part,
-                                             std::string_view key) {
+                                             std::string_view key,
+                                             bool untyped) {
   std::vector<JsonPart> found;
   std::vector<JsonPart> parts = {part};  // the next one is the last
   while (!parts.empty()) {
     JsonPart next = std::move(parts.back());
     parts.pop_back();
+    const bool is_untyped = untyped && !next.at("type").exists();
     std::string type;
-    if (next.get("type", type) && type == "Sequence") {
+    if (is_untyped ? next.at(key).exists()
+                   : next.get("type", type) && type == "Sequence") {
       HEADWISE_ASSIGN(const std::vector<JsonPart> inner, next.list(key));
       parts.insert(parts.end(), inner.rbegin(), inner.rend());
     } else {

@@ -19,10 +19,11 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
 // The parts of a Sequence in their order, with those of each Sequence in it;
-// `key` is that of their list. Any other part is the only one. Errors:
-// bad_data.
+// `key` is that of their list. Any other part is the only one. `untyped`: the
+// key alone tells a Sequence, too, as in old files. Errors: bad_data.
 Result<std::vector<JsonPart>> sequence_parts(const JsonPart& part,
-                                             std::string_view key);
+                                             std::string_view key,
+                                             bool untyped = false);
 
 template <class Read>
 struct PartType {

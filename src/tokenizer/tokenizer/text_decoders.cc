@@ -61,11 +61,7 @@ void clean_up_spaces(std::string& text) {
 // All tokens become one.
 Result<DecoderStep> read_fuse_decoder(const JsonPart& /*part*/) {
   return DecoderStep([](Tokens& tokens, Next& next) {
-    std::string text;
-    for (const std::string& token : tokens) {
-      text += token;
-    }
-    tokens.assign(1, std::move(text));
+    tokens.assign(1, joined(tokens));
     next = next == Next::nothing ? next : Next::rest_of_token;
     return ok();
   });

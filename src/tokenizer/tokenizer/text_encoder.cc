@@ -28,11 +28,11 @@ Result<TextEncoder> TextEncoder::make(TokenizerSpec spec) {
   HEADWISE_ASSIGN(made.normalizer_, read_normalizer(root.at("normalizer")));
   HEADWISE_ASSIGN(made.pre_tokenizer_,
                   read_pre_tokenizer(root.at("pre_tokenizer")));
-  const bool bytes = made.pre_tokenizer_ && takes_bytes(root.at("model")) &&
-                     made.pre_tokenizer_->leave_bytes();
+  const bool bytes =
+      takes_bytes(root.at("model")) && made.pre_tokenizer_.leave_bytes();
   HEADWISE_ASSIGN(made.model_, make_model(spec, bytes));
-  HEADWISE_ASSIGN(made.added_, AddedTokens::read(root, *made.model_,
-                                                 made.normalizer_.get()));
+  HEADWISE_ASSIGN(made.added_,
+                  AddedTokens::read(root, *made.model_, made.normalizer_));
   return made;
 }
 
@@ -57,12 +57,10 @@ Result<Encoding> TextEncoder::encode(std::string_view text,
 
 Status TextEncoder::encode_part(bool special_tokens_in_text,
                                 EncodeMemory& memory) const {
-  const AlignedText* source = &memory.original;
-  if (normalizer_) {
-    HEADWISE_ASSIGN(const bool changed,
-                    normalizer_->apply(memory.original, memory.normalized));
-    source = changed ? &memory.normalized : source;
-  }
+  HEADWISE_ASSIGN(const bool changed,
+                  normalizer_.apply(memory.original, memory.normalized));
+  const AlignedText* const source =
+      changed ? &memory.normalized : &memory.original;
   added_.cut(source->text(), /*normalized=*/true, special_tokens_in_text,
              memory.inner_parts);
   for (const TextPart& inner : memory.inner_parts) {
@@ -72,9 +70,7 @@ Status TextEncoder::encode_part(bool special_tokens_in_text,
       continue;
     }
     memory.pieces.start(*source, {inner.begin, inner.end});
-    if (pre_tokenizer_) {
-      HEADWISE_TRY(pre_tokenizer_->apply(memory.pieces));
-    }
+    HEADWISE_TRY(pre_tokenizer_.apply(memory.pieces));
     HEADWISE_TRY(encode_words(memory));
   }
   return ok();

@@ -58,8 +58,8 @@ class TextEncoder {
   Status encode_uncut(std::string_view text, std::size_t begin, std::size_t end,
                       EncodeMemory& memory) const;
 
-  std::unique_ptr<Normalizer> normalizer_;       // null: none
-  std::unique_ptr<PreTokenizer> pre_tokenizer_;  // null: none
+  Normalizer normalizer_;
+  PreTokenizer pre_tokenizer_;
   std::unique_ptr<TokenModel> model_;
   AddedTokens added_;
 };

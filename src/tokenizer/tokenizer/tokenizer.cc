@@ -136,11 +136,9 @@ Result<std::vector<Encoding>> encode_all(std::size_t size,
 
 struct Tokenizer::State {
   tokenizer::TextEncoder encoder;
-  std::unique_ptr<tokenizer::PostProcessor> post_processor;  // null: none
-  std::unique_ptr<tokenizer::Decoder> decoder;               // null: none
-  mutable MemoryPool memory;
-
-  explicit State(tokenizer::TextEncoder made) : encoder(std::move(made)) {}
+  tokenizer::PostProcessor post_processor;
+  tokenizer::Decoder decoder;
+  mutable MemoryPool memory{};
 
   static Result<Hidden<State>> make(tokenizer::TokenizerSpec spec);
 
@@ -184,9 +182,8 @@ struct Tokenizer::State {
                    ? matched
                    : token(id).value_or(std::string_view());
       };
-      return tokenizer::finish_encoding(post_processor.get(), operation,
-                                        std::move(a), std::move(b),
-                                        text_of_token, options);
+      return tokenizer::finish_encoding(post_processor, operation, std::move(a),
+                                        std::move(b), text_of_token, options);
     });
   }
 };
@@ -206,10 +203,8 @@ Result<Hidden<Tokenizer::State>> Tokenizer::State::make(
                   tokenizer::read_post_processor(root.at("post_processor")));
   HEADWISE_ASSIGN(auto decoder, tokenizer::read_decoder(root.at("decoder")));
   HEADWISE_ASSIGN(auto encoder, tokenizer::TextEncoder::make(std::move(spec)));
-  auto state = std::make_unique<State>(std::move(encoder));
-  state->post_processor = std::move(post_processor);
-  state->decoder = std::move(decoder);
-  return Hidden<State>(std::move(state));
+  return Hidden<State>(std::unique_ptr<State>(new State{
+      std::move(encoder), std::move(post_processor), std::move(decoder)}));
 }
 
 Result<Tokenizer> Tokenizer::read(const std::string& path,
@@ -278,16 +273,8 @@ Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
         tokens.emplace_back(*token);
       }
     }
-    if (state_->decoder) {
-      HEADWISE_TRY(state_->decoder->apply(tokens));
-    }
-    const std::string_view between = state_->decoder ? "" : " ";
-    std::string text;
-    for (std::size_t n = 0; n < tokens.size(); ++n) {
-      text += n > 0 ? between : "";
-      text += tokens[n];
-    }
-    return text;
+    HEADWISE_TRY(state_->decoder.apply(tokens));
+    return tokenizer::joined(tokens);
   });
 }
 
@@ -297,22 +284,23 @@ std::size_t Tokenizer::vocab_size() const {
 }
 
 std::optional<TokenId> Tokenizer::find(std::string_view token) const {
-  const auto added = state_->encoder.added_tokens().find(token);
-  const auto found = added ? added : state_->encoder.model().find(token);
-  return found ? std::optional<TokenId>(*found) : std::nullopt;
+  if (const auto* const added = state_->encoder.added_tokens().find(token)) {
+    return added->id;
+  }
+  return state_->encoder.model().find(token);
 }
 
 std::optional<std::string_view> Tokenizer::token(TokenId id) const {
   return state_->token(id);
 }
 
-const tokenizer::Decoder* Tokenizer::decoder() const {
-  return state_->decoder.get();
-}
+const tokenizer::Decoder& Tokenizer::decoder() const { return state_->decoder; }
 
 bool Tokenizer::is_special(TokenId id) const {
   const auto text = token(id);
-  return text && state_->encoder.added_tokens().is_special(*text);
+  const auto* const added =
+      text ? state_->encoder.added_tokens().find(*text) : nullptr;
+  return added != nullptr && added->special;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

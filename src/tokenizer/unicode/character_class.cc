@@ -18,6 +18,27 @@ std::uint32_t next_varint(const std::uint8_t*& bytes) {
 
 }  // namespace
 
+std::uint32_t leading_space(std::string_view text) {
+  std::uint32_t size = 0;
+  while (size < text.size()) {
+    const Character next = first_character(text.substr(size));
+    if (!is_white_space(next.code)) {
+      break;
+    }
+    size += next.bytes;
+  }
+  return size;
+}
+
+std::uint32_t trailing_space(std::string_view text) {
+  std::uint32_t size = 0;
+  while (!text.empty() && is_white_space(last_character(text).code)) {
+    size += last_character(text).bytes;
+    text.remove_suffix(last_character(text).bytes);
+  }
+  return size;
+}
+
 LowerCase lower_case(char32_t code) {
   if (code < 0x80) {
     return {code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code};

@@ -75,6 +75,9 @@ inline Category category(char32_t code) {
 inline bool is_white_space(char32_t code) {
   return categories::kWhiteSpace.has(category(code));
 }
+// The bytes of it that a text begins with, and ends with.
+std::uint32_t leading_space(std::string_view text);
+std::uint32_t trailing_space(std::string_view text);
 // \p{L} and \p{N} of the expressions.
 inline bool is_letter(char32_t code) {
   return categories::kLetters.has(category(code));

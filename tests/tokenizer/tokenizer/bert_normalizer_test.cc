@@ -61,7 +61,7 @@ TEST(BertNormalizerTest, ATextThatStaysAsItIsIsNotCopied) {
   AlignedText text;
   text.view("all of this is kept, \u043A\u0430\u043A \u03B5", 0);
   AlignedText result;
-  const Result<bool> changed = (*normalizer)->apply(text, result);
+  const Result<bool> changed = normalizer->apply(text, result);
   ASSERT_TRUE(changed);
   EXPECT_FALSE(*changed);
 }

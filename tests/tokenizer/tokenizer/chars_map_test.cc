@@ -103,8 +103,8 @@ std::string normalized(const Json& keys, std::string_view text) {
   AlignedText from;
   AlignedText to;
   from.view(text, 0);
-  return std::string(normalizer->apply(from, to).value() ? to.text()
-                                                         : from.text());
+  return std::string(normalizer.apply(from, to).value() ? to.text()
+                                                        : from.text());
 }
 
 TEST(SentencePieceNormalizerTest, ChangesTextsAsSentencePieceDoes) {
@@ -137,7 +137,7 @@ TEST(SentencePieceNormalizerTest, BytesKnowWhereTheyCameFrom) {
   AlignedText from;
   AlignedText to;
   from.view("  ab c", 10);
-  ASSERT_TRUE(normalizer->apply(from, to).value());
+  ASSERT_TRUE(normalizer.apply(from, to).value());
   ASSERT_EQ(to.text(), "\u2581y\u2581z\u2581c");
   EXPECT_EQ(to.from(0, 3), (Span{12, 12}));
   EXPECT_EQ(to.from(3, 8), (Span{12, 14}));

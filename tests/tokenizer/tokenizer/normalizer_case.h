@@ -22,8 +22,7 @@ struct NormalizerCase {
   std::vector<Span> spans;
 };
 
-inline Result<std::unique_ptr<Normalizer>> normalizer_of(
-    std::string_view json) {
+inline Result<Normalizer> normalizer_of(std::string_view json) {
   const std::optional<Json> part = Json::parse(json, 1 << 20, 100);
   return read_normalizer(
       {part ? &*part : nullptr, {"read", "t.json"}, "normalizer"});
@@ -39,7 +38,7 @@ inline void expect_normalized(const NormalizerCase& expected) {
   AlignedText text;
   text.view(expected.text, kBegin);
   AlignedText result;
-  const Result<bool> changed = (*normalizer)->apply(text, result);
+  const Result<bool> changed = normalizer->apply(text, result);
   ASSERT_TRUE(changed);
   const AlignedText& normalized = *changed ? result : text;
   EXPECT_EQ(normalized.text(), expected.normalized);

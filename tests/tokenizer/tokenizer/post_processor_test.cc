@@ -11,7 +11,7 @@ namespace {
 using Ids = std::vector<TokenId>;
 using Spans = std::vector<ByteSpan>;
 
-Result<std::unique_ptr<PostProcessor>> read(std::string_view text) {
+Result<PostProcessor> read(std::string_view text) {
   const auto json = Json::parse(text, 10000, 50);
   return read_post_processor(
       JsonPart(&*json, FileSubject{.file = "t.json"}, "post_processor"));
@@ -34,7 +34,7 @@ EncodedText tokens_from(TokenId first, std::size_t count) {
   return text;
 }
 
-Result<Encoding> finish(const PostProcessor* post, std::size_t first,
+Result<Encoding> finish(const PostProcessor& post, std::size_t first,
                         std::optional<std::size_t> second,
                         const EncodeOptions& options) {
   return finish_encoding(
@@ -43,7 +43,7 @@ Result<Encoding> finish(const PostProcessor* post, std::size_t first,
       [](TokenId, std::string_view) { return "x"; }, options);
 }
 
-std::string finish_error(const PostProcessor* post, std::size_t first,
+std::string finish_error(const PostProcessor& post, std::size_t first,
                          std::optional<std::size_t> second,
                          const Truncation& truncation) {
   const auto done = finish(post, first, second, {.truncation = truncation});
@@ -74,41 +74,41 @@ const std::string kTemplate =
 
 TEST(PostProcessorTest, BertAddsItsTokens) {
   const auto post = read(kBert).value();
-  const Encoding one = finish(post.get(), 2, {}, {}).value();
+  const Encoding one = finish(post, 2, {}, {}).value();
   EXPECT_EQ(one.ids, (Ids{90, 0, 1, 91}));
   EXPECT_EQ(one.offsets, (Spans{{0, 0}, {0, 1}, {1, 2}, {0, 0}}));
   EXPECT_EQ(one.words, (std::vector<std::int32_t>{-1, 0, 1, -1}));
   EXPECT_EQ(one.sequences, (std::vector<std::int8_t>{-1, 0, 0, -1}));
   EXPECT_EQ(one.token_types, (Ids{0, 0, 0, 0}));
-  const Encoding two = finish(post.get(), 1, 1, {}).value();
+  const Encoding two = finish(post, 1, 1, {}).value();
   EXPECT_EQ(two.ids, (Ids{90, 0, 91, 50, 91}));
   EXPECT_EQ(two.sequences, (std::vector<std::int8_t>{-1, 0, -1, 1, -1}));
   EXPECT_EQ(two.token_types, (Ids{0, 0, 0, 1, 1}));
   const Encoding bare =
-      finish(post.get(), 1, 1, {.add_special_tokens = false}).value();
+      finish(post, 1, 1, {.add_special_tokens = false}).value();
   EXPECT_EQ(bare.ids, (Ids{0, 50}));
   EXPECT_EQ(bare.token_types, (Ids{0, 1}));
 }
 
 TEST(PostProcessorTest, RobertaHasOneTokenType) {
-  const Encoding two = finish(read(kRoberta).value().get(), 1, 1, {}).value();
+  const Encoding two = finish(read(kRoberta).value(), 1, 1, {}).value();
   EXPECT_EQ(two.ids, (Ids{90, 0, 91, 91, 50, 91}));
   EXPECT_EQ(two.token_types, Ids(6, 0));
 }
 
 TEST(PostProcessorTest, TemplatesPlaceTextsAndTokens) {
   const auto post = read(kTemplate).value();
-  const Encoding one = finish(post.get(), 2, {}, {}).value();
+  const Encoding one = finish(post, 2, {}, {}).value();
   EXPECT_EQ(one.ids, (Ids{0, 1, 95, 96}));
   EXPECT_EQ(one.token_types, (Ids{3, 3, 4, 4}));
-  const Encoding two = finish(post.get(), 1, 2, {}).value();
+  const Encoding two = finish(post, 1, 2, {}).value();
   EXPECT_EQ(two.ids, (Ids{50, 51, 95, 96, 0}));
   EXPECT_EQ(two.token_types, (Ids{1, 1, 0, 0, 2}));
   EXPECT_EQ(two.sequences, (std::vector<std::int8_t>{1, 1, -1, -1, 0}));
 }
 
 TEST(PostProcessorTest, NoneJoinsTheTexts) {
-  const Encoding two = finish(nullptr, 1, 1, {}).value();
+  const Encoding two = finish(PostProcessor(), 1, 1, {}).value();
   EXPECT_EQ(two.ids, (Ids{0, 50}));
   EXPECT_EQ(two.token_types, (Ids{0, 1}));
 }
@@ -140,7 +140,7 @@ TEST(PostProcessorTest, OffsetsLoseSpacesInCharacters) {
       text.encoding.offsets = {one.span};
       text.encoding.words = {0};
       const Encoding done =
-          finish_encoding(&post, "encode", text, {},
+          finish_encoding(post, "encode", text, {},
                           [&](TokenId, std::string_view) { return one.token; },
                           {})
               .value();
@@ -158,7 +158,7 @@ TEST(PostProcessorTest, OnlyTheFirstTokenOrOneAtTheStartKeepsItsSpace) {
   text.encoding.offsets = {{1, 3}, {3, 5}};
   text.encoding.words = {0, 1};
   const Encoding done =
-      finish_encoding(&post, "encode", text, {},
+      finish_encoding(post, "encode", text, {},
                       [](TokenId, std::string_view) { return "Ġa"; }, {})
           .value();
   EXPECT_EQ(done.offsets, (Spans{{1, 3}, {4, 5}}));
@@ -170,15 +170,15 @@ TEST(PostProcessorTest, SequencesTrimAndAddTokens) {
            R"("add_prefix_space":false,"trim_offsets":true},)" +
            kBert + "]}")
           .value();
-  EXPECT_EQ(post->trims_for_prefix_space, std::vector<bool>{false});
-  EXPECT_EQ(finish(post.get(), 1, {}, {}).value().ids, (Ids{90, 0, 91}));
+  EXPECT_EQ(post.trims_for_prefix_space, std::vector<bool>{false});
+  EXPECT_EQ(finish(post, 1, {}, {}).value().ids, (Ids{90, 0, 91}));
 }
 
 TEST(TruncationTest, PartsOverlapByTheStride) {
   const auto post = read(kBert).value();
   const Truncation right = {
       .max_tokens = 5, .stride = 1, .keep_overflowing = true};
-  const Encoding one = finish(post.get(), 6, {}, {.truncation = right}).value();
+  const Encoding one = finish(post, 6, {}, {.truncation = right}).value();
   EXPECT_EQ(one.ids, (Ids{90, 0, 1, 2, 91}));
   EXPECT_EQ(one.cut, 3U);
   EXPECT_EQ(overflowing_ids(one),
@@ -186,7 +186,7 @@ TEST(TruncationTest, PartsOverlapByTheStride) {
   EXPECT_EQ(one.overflowing[0].cut, 0U);
   Truncation left = right;
   left.side = TruncationSide::left;
-  const Encoding end = finish(post.get(), 6, {}, {.truncation = left}).value();
+  const Encoding end = finish(post, 6, {}, {.truncation = left}).value();
   EXPECT_EQ(end.ids, (Ids{90, 3, 4, 5, 91}));
   EXPECT_EQ(overflowing_ids(end),
             (std::vector<Ids>{{90, 1, 2, 3, 91}, {90, 0, 1, 91}}));
@@ -195,14 +195,14 @@ TEST(TruncationTest, PartsOverlapByTheStride) {
 TEST(TruncationTest, PartsOfPairsAreMultiplied) {
   Truncation truncation = {.max_tokens = 4, .keep_overflowing = true};
   const Encoding two =
-      finish(nullptr, 3, 3, {.truncation = truncation}).value();
+      finish(PostProcessor(), 3, 3, {.truncation = truncation}).value();
   EXPECT_EQ(two.ids, (Ids{0, 1, 50, 51}));
   EXPECT_EQ(two.cut, 2U);
   EXPECT_EQ(overflowing_ids(two),
             (std::vector<Ids>{{2, 50, 51}, {2, 52}, {0, 1, 52}}));
   truncation.keep_overflowing = false;
   const Encoding alone =
-      finish(nullptr, 3, 3, {.truncation = truncation}).value();
+      finish(PostProcessor(), 3, 3, {.truncation = truncation}).value();
   EXPECT_EQ(alone.ids, two.ids);
   EXPECT_EQ(alone.cut, 2U);
   EXPECT_TRUE(alone.overflowing.empty());
@@ -219,7 +219,7 @@ TEST(TruncationTest, TheLongestTextIsCutFirst) {
                                          {3, 4, 7, 3, 4},
                                          {5, 5, 0, 0, 0}}) {
     const Encoding two =
-        finish(nullptr, row.first, row.second,
+        finish(PostProcessor(), row.first, row.second,
                {.truncation = Truncation{.max_tokens = row.room}})
             .value();
     EXPECT_EQ(std::ranges::count(two.sequences, 0),
@@ -232,49 +232,53 @@ TEST(TruncationTest, TheLongestTextIsCutFirst) {
 TEST(TruncationTest, OneTextCanBeKept) {
   Truncation truncation = {.max_tokens = 5,
                            .strategy = TruncationStrategy::only_second};
-  EXPECT_EQ(finish(nullptr, 3, 4, {.truncation = truncation}).value().ids,
-            (Ids{0, 1, 2, 50, 51}));
+  EXPECT_EQ(
+      finish(PostProcessor(), 3, 4, {.truncation = truncation}).value().ids,
+      (Ids{0, 1, 2, 50, 51}));
   truncation.strategy = TruncationStrategy::only_first;
-  EXPECT_EQ(finish(nullptr, 3, 4, {.truncation = truncation}).value().ids,
-            (Ids{0, 50, 51, 52, 53}));
+  EXPECT_EQ(
+      finish(PostProcessor(), 3, 4, {.truncation = truncation}).value().ids,
+      (Ids{0, 50, 51, 52, 53}));
   // With no room at all, both are cut.
   truncation.max_tokens = 0;
-  EXPECT_EQ(finish(nullptr, 3, 4, {.truncation = truncation}).value().ids,
-            Ids());
+  EXPECT_EQ(
+      finish(PostProcessor(), 3, 4, {.truncation = truncation}).value().ids,
+      Ids());
 }
 
 TEST(TruncationTest, OptionsThatDoNotFitAreErrors) {
   const auto post = read(kBert).value();
-  EXPECT_EQ(finish_error(post.get(), 1, {}, {.max_tokens = 1}),
+  EXPECT_EQ(finish_error(post, 1, {}, {.max_tokens = 1}),
             "encode: truncation.max_tokens is 1, expected at least 2, for the "
             "tokens that are added");
-  EXPECT_EQ(finish_error(nullptr, 1, {}, {.max_tokens = 3, .stride = 1}),
-            "encode: truncation.stride is 1, expected 0 unless overflowing "
-            "parts are kept");
   EXPECT_EQ(
-      finish_error(nullptr, 1, {},
+      finish_error(PostProcessor(), 1, {}, {.max_tokens = 3, .stride = 1}),
+      "encode: truncation.stride is 1, expected 0 unless overflowing "
+      "parts are kept");
+  EXPECT_EQ(
+      finish_error(PostProcessor(), 1, {},
                    {.max_tokens = 3, .stride = 3, .keep_overflowing = true}),
       "encode: truncation.stride is 3, expected less than the 3 tokens "
       "of a text that fit");
   EXPECT_EQ(
-      finish_error(post.get(), 9, {},
+      finish_error(post, 9, {},
                    {.max_tokens = 4, .stride = 2, .keep_overflowing = true}),
       "encode: truncation.stride is 2, expected less than the 2 tokens "
       "of a text that fit");
   EXPECT_EQ(finish_error(
-                nullptr, 4, {},
+                PostProcessor(), 4, {},
                 {.max_tokens = 3, .strategy = TruncationStrategy::only_second}),
             "encode: truncation.strategy is only_second, expected "
             "longest_first or only_first, for one text");
   EXPECT_EQ(finish_error(
-                nullptr, 4, 4,
+                PostProcessor(), 4, 4,
                 {.max_tokens = 4, .strategy = TruncationStrategy::only_first}),
             "encode: truncation.max_tokens is 4, expected at least 5, for the "
             "text that is not cut and one token");
 }
 
 TEST(PostProcessorTest, WhatIsWrongIsNamed) {
-  EXPECT_EQ(read("null").value(), nullptr);
+  EXPECT_EQ(finish(read("null").value(), 2, {}, {}).value().ids, (Ids{0, 1}));
   EXPECT_EQ(error_of(R"({"type":"Nope"})"),
             "t.json: post_processor.type is Nope, expected BertProcessing, "
             "RobertaProcessing, ByteLevel, TemplateProcessing");
