@@ -1,6 +1,5 @@
-#include "tokenizer/format_table.h"
-
 #include "patterns/known_patterns.h"
+#include "tokenizer/spec_parts.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -232,6 +231,11 @@ constexpr auto kBertClasses = std::to_array<TokenizerClass>({
 });
 
 }  // namespace
+
+const std::string_view kByteLevelJson = R"J({"version": "1.0",
+ "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]},
+ "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+ "model": {"type": "BPE"}})J";
 
 const std::string_view kTekkenSpecialTokens =
     R"J([{"rank": 0, "token_str": "<unk>"},

@@ -7,7 +7,7 @@
 
 #include "interop/error_text.h"
 #include "interop/json_events.h"
-#include "tokenizer/json_part.h"
+#include "tokenizer/spec_parts.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -89,26 +89,23 @@ class TokenizerFileEvents : public NestedJsonEvents {
     std::vector<std::string> pair;
     const bool is_pair = value.is_array() && value.size() == 2;
     if (list() == List::vocabulary) {
-      const bool fits =
-          value.get(id) && id <= std::numeric_limits<std::uint32_t>::max();
-      if (fits) {
-        spec_.vocabulary.emplace_back(std::move(keys_.back()),
-                                      static_cast<std::uint32_t>(id));
+      if (!value.get(id) || id > std::numeric_limits<std::uint32_t>::max()) {
+        return false;
       }
-      return fits;
-    }
-    if (list() == List::pieces) {
-      const bool fits = is_pair && value[0].get(text) && value[1].get(score);
-      if (fits) {
-        spec_.pieces.emplace_back(std::move(text), score);
+      spec_.vocabulary.emplace_back(std::move(keys_.back()),
+                                    static_cast<std::uint32_t>(id));
+    } else if (list() == List::pieces) {
+      if (!is_pair || !value[0].get(text) || !value[1].get(score)) {
+        return false;
       }
-      return fits;
-    }
-    if (is_pair && value.get(pair)) {
+      spec_.pieces.emplace_back(std::move(text), score);
+    } else if (is_pair && value.get(pair)) {
       spec_.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
-      return true;
+    } else {
+      return open_.back().is_array() && value.get(text) &&
+             add_merge(text, spec_);
     }
-    return open_.back().is_array() && value.get(text) && add_merge(text, spec_);
+    return true;
   }
   bool open_tree(Json empty) {
     open_.push_back(std::move(empty));
@@ -150,57 +147,33 @@ class TokenizerFileEvents : public NestedJsonEvents {
   bool is_vocabulary_ = false;
 };
 
-Status check_keys(const TokenizerSpec& spec) {
+}  // namespace
+
+Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
+                                           const FileSubject& subject,
+                                           bool or_others) {
   constexpr std::array<std::string_view, 9> kKeys = {
       "version",        "truncation", "padding",
       "added_tokens",   "normalizer", "pre_tokenizer",
       "post_processor", "decoder",    "model"};
+  TokenizerSpec spec{.subject = subject};
+  TokenizerFileEvents events(spec);
+  HEADWISE_TRY(read_json(text, events, subject));
+  if (or_others && (spec.json.find("config") || spec.json.find("vocab"))) {
+    return tekken_spec(spec.json, subject);
+  }
+  if (events.is_vocabulary()) {
+    HEADWISE_TRY(or_others ? complete_vocabulary(spec)
+                           : Status(subject.bad_data("is a vocabulary",
+                                                     "a tokenizer.json")));
+    return spec;
+  }
   for (std::size_t n = 0; n < spec.json.size(); ++n) {
     if (std::ranges::find(kKeys, spec.json.key(n)) == kKeys.end()) {
-      return spec.subject.bad_data(
+      return subject.bad_data(
           message("has the unknown key {}", printable(spec.json.key(n))));
     }
   }
-  return ok();
-}
-
-}  // namespace
-
-bool add_merge(std::string_view text, TokenizerSpec& spec) {
-  const std::size_t space = text.find(' ');
-  if (text.starts_with("#version")) {
-    return true;
-  }
-  if (space == std::string_view::npos ||
-      text.find(' ', space + 1) != std::string_view::npos) {
-    return false;
-  }
-  spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
-  return true;
-}
-
-Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
-                                           const FileSubject& subject) {
-  TokenizerSpec spec{.subject = subject};
-  TokenizerFileEvents events(spec);
-  HEADWISE_TRY(read_json(text, events, subject));
-  if (events.is_vocabulary()) {
-    return subject.bad_data("is a vocabulary", "a tokenizer.json");
-  }
-  HEADWISE_TRY(check_keys(spec));
-  return spec;
-}
-
-Result<TokenizerSpec> parse_any_json(std::string_view text,
-                                     const FileSubject& subject) {
-  TokenizerSpec spec{.subject = subject};
-  TokenizerFileEvents events(spec);
-  HEADWISE_TRY(read_json(text, events, subject));
-  if (spec.json.find("config") || spec.json.find("vocab")) {
-    return tekken_spec(spec.json, subject);
-  }
-  HEADWISE_TRY(events.is_vocabulary() ? complete_vocabulary(spec)
-                                      : check_keys(spec));
   return spec;
 }
 

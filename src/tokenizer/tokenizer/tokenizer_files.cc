@@ -9,7 +9,6 @@
 #include "interop/input_file.h"
 #include "interop/mapped_file.h"
 #include "interop/read_bytes.h"
-#include "tokenizer/sentencepiece_file.h"
 #include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 
@@ -33,7 +32,7 @@ Result<TokenizerSpec> parse_file(std::string_view bytes,
   }
   const std::size_t first = bytes.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && bytes[first] == '{') {
-    return parse_any_json(bytes, subject);
+    return parse_tokenizer_json(bytes, subject, /*or_others=*/true);
   }
   if (is_tiktoken(bytes)) {
     return parse_tiktoken(bytes, subject);

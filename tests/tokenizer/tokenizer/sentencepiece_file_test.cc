@@ -1,11 +1,10 @@
-#include "tokenizer/sentencepiece_file.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 
-#include "tokenizer/ranked_merges.h"
+#include "tokenizer/spec_parts.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
