@@ -1,5 +1,5 @@
 #include "patterns/known_patterns.h"
-#include "tokenizer/spec_parts.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -231,6 +231,17 @@ constexpr auto kBertClasses = std::to_array<TokenizerClass>({
 });
 
 }  // namespace
+
+const std::array<std::string_view, 9> kTokenizerKeys = {
+    "version",       "truncation",     "padding", "added_tokens", "normalizer",
+    "pre_tokenizer", "post_processor", "decoder", "model"};
+
+// tokenizer.json says everything; tekken.json says more than a tokenizer.model
+// next to it; that is exact where the vocabularies after it need settings.
+const std::array<std::string_view, 9> kTokenizerFiles = {
+    "tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model",
+    "sentencepiece.bpe.model", "qwen.tiktoken", "vocab.json", "encoder.json",
+    "vocab.txt"};
 
 const std::string_view kByteLevelJson = R"J({"version": "1.0",
  "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]},

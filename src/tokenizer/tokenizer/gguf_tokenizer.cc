@@ -4,7 +4,6 @@
 
 #include "interop/error_text.h"
 #include "interop/gguf.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -152,15 +151,6 @@ class GgufTokenizer {
   // Tokens at the beginning of a word have a mark, those inside have none.
   Status read_bert() {
     constexpr std::string_view kMark = "\u2581";
-    const auto unknown = token_of("unknown_token_id");
-    const auto sep = token_of("seperator_token_id");
-    auto cls = token_of("cls_token_id");
-    cls = cls ? cls : token_of("bos_token_id");
-    if (!unknown || !sep || !cls) {
-      return keys_.unexpected(
-          "model", "unknown_token_id, seperator_token_id and cls_token_id");
-    }
-    spec_.json = json_of(bert_classes()[0].json);
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
       std::string token = texts_[id];
       if (token.starts_with(kMark)) {
@@ -171,19 +161,7 @@ class GgufTokenizer {
       }
       spec_.vocabulary.emplace_back(std::move(token), id);
     }
-    set_added_tokens();
-    for (const std::string_view key :
-         {"unknown_token_id", "padding_token_id", "mask_token_id"}) {
-      const auto token = token_of(key);
-      if (token && tokens_[token->id].type != PieceType::control) {
-        spec_.json["added_tokens"].push_back(
-            added_token(token->text, token->id));
-      }
-    }
-    spec_.json["model"]["unk_token"] = unknown->text;
-    spec_.json["post_processor"]["sep"] = {sep->text, sep->id};
-    spec_.json["post_processor"]["cls"] = {cls->text, cls->id};
-    return ok();
+    return complete_bert({nullptr, spec_.subject, ""}, spec_);
   }
 
   JsonPart keys_;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tokenizer/spec_parts.h"
+#include "tokenizer/tokenizer_file.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -52,7 +52,7 @@ void join_parts(std::string_view text, FirstParts first, const TokenIds& ranks,
 
 }  // namespace
 
-std::vector<RankedMerge> merges_of(std::span<const RankedToken> tokens,
+std::vector<RankedMerge> merges_of(std::span<const NamedToken> tokens,
                                    FirstParts first) {
   TokenIds ranks(tokens.size());
   for (const auto& [text, rank] : tokens) {
@@ -60,7 +60,8 @@ std::vector<RankedMerge> merges_of(std::span<const RankedToken> tokens,
   }
   std::vector<RankedMerge> merges;
   std::vector<JoinedPart> parts;
-  for (const auto& [text, rank] : tokens) {
+  for (const auto& [token, rank] : tokens) {
+    const std::string_view text = token;
     join_parts(text, first, ranks, parts);
     if (parts.size() == 3) {
       const std::size_t cut = parts[1].begin;

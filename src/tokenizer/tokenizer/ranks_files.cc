@@ -5,7 +5,6 @@
 #include "headwise/interop/token_text.h"
 #include "interop/error_text.h"
 #include "tokenizer/base64.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 #include "unicode/byte_alphabet.h"
 #include "unicode/characters.h"
@@ -31,22 +30,22 @@ Result<TokenizerSpec> ranks_spec(std::vector<NamedToken> tokens,
   TokenizerSpec spec{.subject = subject,
                      .json = byte_level_json(split, /*ignores_merges=*/true)};
   std::unordered_set<std::string_view> texts(tokens.size());
-  std::vector<RankedToken> ranked;
   for (const auto& [bytes, rank] : tokens) {
-    const bool again = !ranked.empty() && ranked.back().rank == rank;
+    const std::uint32_t id = first_id + rank;
+    const bool again =
+        !spec.vocabulary.empty() && spec.vocabulary.back().second == id;
     const Message fault = again ? "occurs twice" : token_fault(bytes, texts);
     if (!fault.empty()) {
       return subject.of_entry(message("rank {}", rank).text()).bad_data(fault);
     }
-    spec.vocabulary.emplace_back(in_alphabet(bytes), first_id + rank);
-    ranked.push_back({bytes, rank});
+    spec.vocabulary.emplace_back(in_alphabet(bytes), id);
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
     if (!texts.contains(std::string(1, static_cast<char>(byte)))) {
       return subject.bad_data(message("has no token for the byte {}", byte));
     }
   }
-  for (const RankedMerge& merge : merges_of(ranked, FirstParts::bytes)) {
+  for (const RankedMerge& merge : merges_of(tokens, FirstParts::bytes)) {
     spec.merges.emplace_back(in_alphabet(merge.left), in_alphabet(merge.right));
   }
   Json& added = spec.json["added_tokens"] = Json::array();
@@ -192,13 +191,10 @@ Result<TokenizerSpec> tekken_spec(Json json, const FileSubject& subject) {
   HEADWISE_TRY(config.require("pattern", pattern));
   HEADWISE_TRY(config.require("default_vocab_size", vocabulary));
   HEADWISE_TRY(config.require("default_num_special_tokens", special));
-  if (special > kMostSpecial) {
-    return config.unexpected("default_num_special_tokens",
-                             message("at most {}", kMostSpecial));
-  }
-  if (vocabulary < special || vocabulary > kMostTokens) {
-    return config.unexpected("default_vocab_size",
-                             message("{} to {}", special, kMostTokens));
+  if (special > std::min(kMostSpecial, vocabulary)) {
+    return config.unexpected(
+        "default_num_special_tokens",
+        message("at most {}", std::min(kMostSpecial, vocabulary)));
   }
   HEADWISE_ASSIGN(auto tokens, tekken_ranks(root, vocabulary - special));
   HEADWISE_ASSIGN(const auto texts, tekken_special(root, special));

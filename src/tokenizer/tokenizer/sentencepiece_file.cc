@@ -9,7 +9,6 @@
 //     (false), true if the score of each path is rounded to 32 bits. A piece
 //     with a score of minus infinity is never found in a text.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -18,7 +17,6 @@
 #include "interop/error_text.h"
 #include "interop/utf8.h"
 #include "tokenizer/base64.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 #include "unicode/characters.h"
 
@@ -50,12 +48,12 @@ Result<std::size_t> find_unknown_piece(const std::vector<ScoredPiece>& pieces,
                  : subject.bad_data("has no piece for unknown characters");
 }
 
-// All but the model. Control symbols are never found in a text. User-defined
-// symbols are found in the normalised text, where BPE does not join them with
-// anything; in Unigram they are pieces.
-Json json_of_model(const SentencePieceModel& model, std::string_view unknown) {
-  Json added = Json::array();
-  Json symbols = Json::array();
+// Control symbols are never found in a text. User-defined symbols are found in
+// the normalised text, where BPE does not join them with anything; in Unigram
+// they are pieces.
+void set_symbols(const SentencePieceModel& model, Json& json) {
+  Json& symbols = json["normalizer"]["user_defined_symbols"] = Json::array();
+  Json& added = json["added_tokens"] = Json::array();
   for (std::uint32_t id = 0; id < model.pieces.size(); ++id) {
     const auto& [text, score, type] = model.pieces[id];
     const bool control = type == PieceType::control;
@@ -70,6 +68,12 @@ Json json_of_model(const SentencePieceModel& model, std::string_view unknown) {
       added.push_back(std::move(token));
     }
   }
+}
+
+// All but symbols and the model.
+Json json_of_model(const SentencePieceModel& model, std::string_view unknown) {
+  const Json chars_map =
+      model.chars_map.empty() ? Json() : encode_base64(model.chars_map);
   std::vector<Json> decoders = {
       {{"type", "SentencePiece"},
        {"unk_token", unknown},
@@ -83,16 +87,13 @@ Json json_of_model(const SentencePieceModel& model, std::string_view unknown) {
     decoders.erase(decoders.begin() + 1);
   }
   return {{"version", "1.0"},
-          {"added_tokens", added},
           {"normalizer",
            {{"type", "SentencePiece"},
-            {"precompiled_charsmap",
-             model.chars_map.empty() ? Json() : encode_base64(model.chars_map)},
+            {"precompiled_charsmap", chars_map},
             {"add_dummy_prefix", model.add_dummy_prefix},
             {"remove_extra_whitespaces", model.remove_extra_whitespaces},
             {"escape_whitespaces", model.escape_whitespaces},
-            {"treat_whitespace_as_suffix", model.whitespace_as_suffix},
-            {"user_defined_symbols", symbols}}},
+            {"treat_whitespace_as_suffix", model.whitespace_as_suffix}}},
           {"decoder", {{"type", "Sequence"}, {"decoders", decoders}}}};
 }
 
@@ -119,15 +120,16 @@ void set_unigram(const SentencePieceModel& model, std::size_t unknown,
 }
 
 // Pieces that others may be joined to, the best score first.
-std::vector<RankedToken> ranked_pieces(std::vector<ScoredPiece> pieces) {
+std::vector<NamedToken> ranked_pieces(std::vector<ScoredPiece> pieces) {
   std::erase_if(pieces, [](const ScoredPiece& piece) {
     return piece.type != PieceType::normal;
   });
   std::ranges::stable_sort(pieces, std::ranges::greater{}, &ScoredPiece::score);
-  std::vector<RankedToken> ranked;
+  std::vector<NamedToken> ranked;
   for (std::uint32_t n = 0; n < pieces.size(); ++n) {
     const bool same = n > 0 && pieces[n - 1].score == pieces[n].score;
-    ranked.push_back({pieces[n].text, same ? ranked.back().rank : n});
+    ranked.push_back(
+        {std::string(pieces[n].text), same ? ranked.back().id : n});
   }
   return ranked;
 }
@@ -135,8 +137,9 @@ std::vector<RankedToken> ranked_pieces(std::vector<ScoredPiece> pieces) {
 Status set_merges(const SentencePieceModel& model, TokenizerSpec& spec) {
   const TokenIds texts = token_ids(spec);
   std::vector<std::uint32_t> ranks;
+  const auto pieces = ranked_pieces(model.pieces);
   for (const auto& [left, right, rank] :
-       merges_of(ranked_pieces(model.pieces), FirstParts::characters)) {
+       merges_of(pieces, FirstParts::characters)) {
     if (!texts.contains(left) || !texts.contains(right)) {
       return spec.subject.error(
           ErrorCode::unsupported,
@@ -183,6 +186,7 @@ Result<TokenizerSpec> sentencepiece_spec(const SentencePieceModel& model,
                   find_unknown_piece(model.pieces, subject));
   TokenizerSpec spec{.subject = subject,
                      .json = json_of_model(model, model.pieces[unknown].text)};
+  set_symbols(model, spec.json);
   if (model.model == PieceModel::unigram) {
     set_unigram(model, unknown, spec);
   } else {
@@ -196,20 +200,22 @@ Result<TokenizerSpec> parse_sentencepiece(std::string_view bytes,
                                           const JsonPart& settings) {
   HEADWISE_ASSIGN(const auto model, read_sentencepiece(bytes, subject));
   HEADWISE_ASSIGN(auto spec, sentencepiece_spec(model, subject));
-  std::array<std::optional<NamedToken>, 2> edges;
-  for (const bool last : {false, true}) {
-    bool is_added = false;
-    HEADWISE_TRY(
-        settings.get(last ? "add_eos_token" : "add_bos_token", is_added));
-    const auto text = last ? model.eos : model.bos;
-    const auto found =
-        std::ranges::find(model.pieces, text, &ScoredPiece::text);
-    if (is_added && found != model.pieces.end()) {
-      const auto id = found - model.pieces.begin();
-      edges[last] = {std::string(text), static_cast<std::uint32_t>(id)};
+  bool adds_bos = false;
+  bool adds_eos = false;
+  HEADWISE_TRY(settings.get("add_bos_token", adds_bos));
+  HEADWISE_TRY(settings.get("add_eos_token", adds_eos));
+  const auto edge = [&pieces = model.pieces](
+                        std::string_view text,
+                        bool is_added) -> std::optional<NamedToken> {
+    const auto found = std::ranges::find(pieces, text, &ScoredPiece::text);
+    if (!is_added || found == pieces.end()) {
+      return {};
     }
-  }
-  spec.json["post_processor"] = template_processing(edges[0], edges[1]);
+    const auto id = static_cast<std::uint32_t>(found - pieces.begin());
+    return NamedToken{std::string(text), id};
+  };
+  spec.json["post_processor"] =
+      template_processing(edge(model.bos, adds_bos), edge(model.eos, adds_eos));
   return spec;
 }
 

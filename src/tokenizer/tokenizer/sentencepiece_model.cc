@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "interop/little_endian.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {

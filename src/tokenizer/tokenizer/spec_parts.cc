@@ -1,9 +1,8 @@
-#include "tokenizer/spec_parts.h"
-
 #include "headwise/interop/token_text.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {

@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "interop/error_text.h"
+#include "interop/folder.h"
+#include "interop/gguf.h"
+#include "interop/input_file.h"
 #include "interop/json_events.h"
-#include "tokenizer/spec_parts.h"
+#include "interop/mapped_file.h"
+#include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -147,15 +151,46 @@ class TokenizerFileEvents : public NestedJsonEvents {
   bool is_vocabulary_ = false;
 };
 
+Result<TokenizerSpec> read_whole(InputFile& file) {
+  HEADWISE_ASSIGN(const auto whole, read_at_most(file, kMostTokenizerBytes));
+  const std::string_view bytes = text_of(whole);
+  const FileSubject& subject = file.subject();
+  if (is_sentencepiece(bytes)) {
+    HEADWISE_ASSIGN(const auto settings,
+                    read_settings(subject.file, "tokenizer_config.json"));
+    return parse_sentencepiece(bytes, subject, settings.part());
+  }
+  const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && bytes[first] == '{') {
+    return parse_tokenizer_json(bytes, subject, /*or_others=*/true);
+  }
+  if (is_tiktoken(bytes)) {
+    return parse_tiktoken(bytes, subject);
+  }
+  if (bytes.starts_with("#version")) {
+    return subject.bad_data("has merges alone",
+                            "the vocabulary that they belong to");
+  }
+  return parse_vocab_txt(bytes, subject);
+}
+
+Result<std::string> find_in_folder(const std::string& folder) {
+  for (const std::string_view name : kTokenizerFiles) {
+    std::string path = folder + "/" + std::string(name);
+    HEADWISE_ASSIGN(const bool found, is_regular_file(kReadTokenizer, path));
+    if (found) {
+      return path;
+    }
+  }
+  return FileSubject{std::string(kReadTokenizer), folder}.bad_data(
+      "has no tokenizer", Message::verbatim(list_text(kTokenizerFiles, ", ")));
+}
+
 }  // namespace
 
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
                                            const FileSubject& subject,
                                            bool or_others) {
-  constexpr std::array<std::string_view, 9> kKeys = {
-      "version",        "truncation", "padding",
-      "added_tokens",   "normalizer", "pre_tokenizer",
-      "post_processor", "decoder",    "model"};
   TokenizerSpec spec{.subject = subject};
   TokenizerFileEvents events(spec);
   HEADWISE_TRY(read_json(text, events, subject));
@@ -169,12 +204,32 @@ Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
     return spec;
   }
   for (std::size_t n = 0; n < spec.json.size(); ++n) {
-    if (std::ranges::find(kKeys, spec.json.key(n)) == kKeys.end()) {
+    if (std::ranges::count(kTokenizerKeys, spec.json.key(n)) == 0) {
       return subject.bad_data(
           message("has the unknown key {}", printable(spec.json.key(n))));
     }
   }
   return spec;
+}
+
+Result<TokenizerSpec> read_tokenizer_spec(const std::string& path) {
+  HEADWISE_TRY(check_path(kReadTokenizer, path));
+  HEADWISE_ASSIGN(const auto kind, kind_behind_links(kReadTokenizer, path));
+  std::string name = path;
+  if (kind == EntryKind::folder) {
+    HEADWISE_ASSIGN(name, find_in_folder(path));
+  }
+  HEADWISE_ASSIGN(auto file, InputFile::open(kReadTokenizer, name));
+  std::optional<Result<TokenizerSpec>> spec;
+  if (file.size()) {
+    HEADWISE_ASSIGN(auto mapped, InputFile::open(kReadTokenizer, name));
+    HEADWISE_TRY(with_mapped_bytes(std::move(mapped), [&](const auto bytes) {
+      if (text_of(bytes).starts_with(kGgufMagic)) {
+        spec = parse_gguf_tokenizer(text_of(bytes), file.subject());
+      }
+    }));
+  }
+  return spec ? *std::move(spec) : read_whole(file);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

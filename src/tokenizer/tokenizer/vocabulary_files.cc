@@ -8,7 +8,6 @@
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -119,8 +118,8 @@ Status read_entries(const std::string& path, const JsonPart& settings,
   return ok();
 }
 
-// The list added_tokens. New tokens become part of the vocabulary, with the ids
-// that the files say, or those after all others.
+// The list added_tokens, by ids. New tokens become part of the vocabulary, with
+// the ids that the files say, or those after all others.
 void set_added_tokens(AddedEntries entries, TokenizerSpec& spec) {
   // The ids name the texts where they are.
   spec.vocabulary.reserve(spec.vocabulary.size() + entries.size());
@@ -129,7 +128,7 @@ void set_added_tokens(AddedEntries entries, TokenizerSpec& spec) {
   for (const auto& [token, id] : spec.vocabulary) {
     next = std::max(next, id + 1);
   }
-  std::multimap<std::uint32_t, Json> by_id;
+  std::multimap<std::uint64_t, Json> by_id;
   for (auto& [content, token] : entries) {
     const auto known = ids.find(content);
     std::uint64_t id = 0;
@@ -189,6 +188,27 @@ Status complete_vocabulary(TokenizerSpec& spec) {
   return ok();
 }
 
+Status complete_bert(const JsonPart& settings, TokenizerSpec& spec) {
+  const TokenIds ids = token_ids(spec);
+  HEADWISE_TRY(set_json(settings, bert_classes(), ids, spec));
+  for (const auto& [key, part] :
+       {std::pair("do_lower_case", "lowercase"),
+        std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
+        std::pair("strip_accents", "strip_accents")}) {
+    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"][part]));
+  }
+  Json& added = spec.json["added_tokens"] = Json::array();
+  for (const std::string_view name :
+       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    if (const auto token = ids.find(name); token != ids.end()) {
+      added.push_back(added_token(name, token->second));
+    } else if (name != "[MASK]") {
+      return spec.subject.bad_data(message("has no token {}", name));
+    }
+  }
+  return ok();
+}
+
 Result<TokenizerSpec> parse_vocab_txt(std::string_view text,
                                       const FileSubject& subject) {
   TokenizerSpec spec{.subject = subject};
@@ -204,23 +224,7 @@ Result<TokenizerSpec> parse_vocab_txt(std::string_view text,
   }
   HEADWISE_ASSIGN(const auto file,
                   read_settings(subject.file, "tokenizer_config.json"));
-  const TokenIds ids = token_ids(spec);
-  HEADWISE_TRY(set_json(file.part(), bert_classes(), ids, spec));
-  for (const auto& [key, part] :
-       {std::pair("do_lower_case", "lowercase"),
-        std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
-        std::pair("strip_accents", "strip_accents")}) {
-    HEADWISE_TRY(take_flag(file.part(), key, spec.json["normalizer"][part]));
-  }
-  Json& added = spec.json["added_tokens"] = Json::array();
-  for (const std::string_view name :
-       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-    if (const auto token = ids.find(name); token != ids.end()) {
-      added.push_back(added_token(name, token->second));
-    } else if (name != "[MASK]") {
-      return subject.bad_data(message("has no token {}", name));
-    }
-  }
+  HEADWISE_TRY(complete_bert(file.part(), spec));
   return spec;
 }
 
