@@ -15,10 +15,31 @@ namespace {
 // length.
 constexpr std::array<std::uint8_t, 13> kGgufSizes = {1, 1, 2, 2, 4, 4, 4,
                                                      1, 8, 8, 8, 8, 8};
-constexpr std::size_t kGgufList = 9;
-// Lists of tokens are shorter, and files have fewer keys.
+// Lists of tokens are shorter.
 constexpr std::uint64_t kLongestList = std::uint64_t{1} << 24U;
-constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 12U;
+constexpr std::size_t kGgufFloat = 6;
+constexpr std::size_t kGgufText = 8;
+constexpr std::size_t kGgufList = 9;
+constexpr std::size_t kGgufDouble = 12;
+
+double gguf_number(std::size_t type, std::string_view bytes) {
+  const std::uint64_t bits = little_endian_number(bytes);
+  const auto shift = static_cast<unsigned>(64 - 8 * bytes.size());
+  switch (type) {
+    case kGgufFloat:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    case kGgufDouble:
+      return std::bit_cast<double>(bits);
+    case 1:
+    case 3:
+    case 5:
+    case 11:  // may be negative
+      return static_cast<double>(static_cast<std::int64_t>(bits << shift) >>
+                                 shift);
+    default:
+      return static_cast<double>(bits);
+  }
+}
 
 // Takes the parts of a file one after another; each says where it fails.
 class GgufReader {
@@ -41,29 +62,36 @@ class GgufReader {
                : bytes;
   }
   // A count of things that take at least `least` bytes each.
-  Result<std::uint64_t> count(std::uint64_t least, std::uint64_t most) {
+  Result<std::uint64_t> count(std::uint64_t least) {
     HEADWISE_ASSIGN(const auto count, number(8));
-    return count > (all_.size() - at_) / least
-               ? bad(message("ends before {} entries", count))
-           : count > most ? unsupported("has a list that is too long")
-                          : Result(count);
+    if (count > (all_.size() - at_) / least) {
+      return bad(message("ends before {} entries", count));
+    }
+    return count;
   }
-  Result<Json> value() {
+  Result<GgufValue> value() {
+    std::uint64_t count = 1;
     HEADWISE_ASSIGN(auto type, this->type());
-    if (type != kGgufList) {
-      return value_of(type);
-    }
-    HEADWISE_ASSIGN(type, this->type());
-    HEADWISE_ASSIGN(auto left, count(kGgufSizes[type], kLongestList));
     if (type == kGgufList) {
-      return unsupported("has a list of lists");
+      HEADWISE_ASSIGN(type, this->type());
+      HEADWISE_ASSIGN(count, this->count(kGgufSizes[type]));
     }
-    Json list = Json::array();
-    for (; left > 0; --left) {
-      HEADWISE_ASSIGN(auto value, value_of(type));
-      list.push_back(std::move(value));
+    if (type == kGgufList || count > kLongestList) {
+      return subject_.error(ErrorCode::unsupported,
+                            type == kGgufList ? "has a list of lists"
+                                              : "has a list that is too long",
+                            {}, at_);
     }
-    return list;
+    GgufValue value;
+    for (; count > 0; --count) {
+      if (type == kGgufText) {
+        HEADWISE_ASSIGN(value.texts.emplace_back(), text());
+      } else {
+        HEADWISE_ASSIGN(const auto bytes, take(kGgufSizes[type]));
+        value.numbers.push_back(gguf_number(type, bytes));
+      }
+    }
+    return value;
   }
 
  private:
@@ -74,9 +102,6 @@ class GgufReader {
     at_ += size;
     return all_.substr(at_ - size, size);
   }
-  Error unsupported(Message given) const {
-    return subject_.error(ErrorCode::unsupported, std::move(given), {}, at_);
-  }
   Result<std::size_t> type() {
     HEADWISE_ASSIGN(const auto type, number(4));
     if (type >= kGgufSizes.size()) {
@@ -86,30 +111,6 @@ class GgufReader {
     return type;
   }
 
-  Result<Json> value_of(std::size_t type) {
-    if (type == 8) {
-      HEADWISE_ASSIGN(const auto text, this->text());
-      return Json(text);
-    }
-    HEADWISE_ASSIGN(const auto bits, number(kGgufSizes[type]));
-    const auto shift = 64 - 8 * kGgufSizes[type];
-    switch (type) {
-      case 1:
-      case 3:
-      case 5:
-      case 11:  // may be negative
-        return Json(static_cast<std::int64_t>(bits << shift) >> shift);
-      case 6:
-        return Json(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-      case 7:
-        return Json(bits != 0);
-      case 12:
-        return Json(std::bit_cast<double>(bits));
-      default:
-        return Json(bits);
-    }
-  }
-
   std::string_view all_;
   const FileSubject& subject_;
   std::size_t at_ = 0;
@@ -117,8 +118,8 @@ class GgufReader {
 
 }  // namespace
 
-Result<Json> read_gguf_metadata(std::string_view bytes,
-                                const FileSubject& subject) {
+Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
+                                        const FileSubject& subject) {
   constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8;
   constexpr std::uint64_t kLeastPair = 8 + 4 + 1;
   GgufReader reader(bytes, subject);
@@ -134,15 +135,15 @@ Result<Json> read_gguf_metadata(std::string_view bytes,
                                        : message("has version {}", version),
                          is_big_endian ? "little-endian" : "2 or 3");
   }
-  HEADWISE_TRY(reader.count(kLeastTensor, kLongestList));
-  HEADWISE_ASSIGN(const auto pairs, reader.count(kLeastPair, kMostKeys));
-  Json metadata = Json::object();
+  HEADWISE_TRY(reader.count(kLeastTensor));
+  HEADWISE_ASSIGN(const auto pairs, reader.count(kLeastPair));
+  GgufMetadata metadata;
   for (std::uint64_t n = 0; n < pairs; ++n) {
     HEADWISE_ASSIGN(const auto key, reader.text());
-    if (metadata.find(key) != nullptr) {
+    HEADWISE_ASSIGN(auto value, reader.value());
+    if (!metadata.emplace(key, std::move(value)).second) {
       return reader.bad(message("has {} twice", printable(key)));
     }
-    HEADWISE_ASSIGN(metadata[key], reader.value());
   }
   return metadata;
 }

@@ -2,21 +2,30 @@
 // tensors. Little-endian, versions 2 and 3.
 #pragma once
 
+#include <map>
 #include <string_view>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/json/json.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
 
 inline constexpr std::string_view kGgufMagic = "GGUF";
 
-// An object. Errors: bad_data; unsupported for other versions and byte orders,
-// for lists of lists and for thousands of keys.
-Result<Json> read_gguf_metadata(std::string_view bytes,
-                                const FileSubject& subject);
+// A value, or those of a list. Texts are parts of the file; numbers of every
+// type are doubles, bools 0 or 1.
+struct GgufValue {
+  std::vector<std::string_view> texts;
+  std::vector<double> numbers;
+};
+using GgufMetadata = std::map<std::string_view, GgufValue>;
+
+// `bytes`, all of the file, must outlive the metadata. Errors: bad_data;
+// unsupported for other versions and byte orders, and for lists of lists.
+Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
+                                        const FileSubject& subject);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -11,90 +11,101 @@ namespace {
 
 class GgufTokenizer {
  public:
-  // The keys of tokenizer.ggml.
-  explicit GgufTokenizer(JsonPart keys) : keys_(std::move(keys)) {
-    spec_.subject = keys_.subject();
-  }
+  GgufTokenizer(const GgufMetadata& metadata, const FileSubject& subject)
+      : metadata_(metadata), subject_(subject) {}
 
   Result<TokenizerSpec> read() {
-    std::string model;
-    HEADWISE_TRY(keys_.require("model", model));
     HEADWISE_TRY(take_tokens());
+    const auto model = text("model");
     if (model == "llama" || model == "t5") {
-      HEADWISE_TRY(read_sentencepiece(model == "t5"));
-    } else if (model == "gpt2") {
-      HEADWISE_TRY(read_byte_level());
-    } else if (model == "bert") {
-      HEADWISE_TRY(read_bert());
-    } else {
-      return keys_.unexpected("model", "llama, gpt2, bert or t5",
-                              ErrorCode::unsupported);
+      return sentencepiece(model == "t5");
     }
-    return std::move(spec_);
+    if (model == "gpt2" || model == "bert") {
+      return model == "gpt2" ? byte_level() : bert();
+    }
+    return bad("model", message("is \"{}\"", printable(model)),
+               "llama, gpt2, bert or t5", ErrorCode::unsupported);
   }
 
  private:
-  std::optional<NamedToken> token_of(std::string_view key) const {
-    const JsonPart part = keys_.at(key);
-    std::uint64_t id = 0;
-    return part.exists() && part.json().get(id) && id < texts_.size()
-               ? std::optional(
-                     NamedToken{texts_[id], static_cast<std::uint32_t>(id)})
-               : std::nullopt;
+  const GgufValue& find(std::string_view key) const {
+    static const GgufValue kNone;
+    const auto found = metadata_.find("tokenizer.ggml." + std::string(key));
+    return found == metadata_.end() ? kNone : found->second;
   }
-
-  // A number for each token.
-  Status take_numbers(std::string_view key, double otherwise,
-                      std::vector<double>& numbers) const {
-    HEADWISE_TRY(keys_.get(key, numbers));
-    numbers.resize(numbers.empty() ? texts_.size() : numbers.size(), otherwise);
-    return numbers.size() == texts_.size()
-               ? ok()
-               : Status(keys_.at(key).fault(
-                     message("has length {}", numbers.size()),
-                     message("{}", texts_.size())));
+  double number(std::string_view key, double otherwise) const {
+    const auto& numbers = find(key).numbers;
+    return numbers.size() == 1 ? numbers[0] : otherwise;
+  }
+  bool flag(std::string_view key, bool otherwise) const {
+    return number(key, otherwise ? 1 : 0) != 0;
+  }
+  std::string_view text(std::string_view key) const {
+    const auto& texts = find(key).texts;
+    return texts.size() == 1 ? texts[0] : "";
+  }
+  Error bad(std::string_view key, Message given, Message expected,
+            ErrorCode code = ErrorCode::bad_data) const {
+    return subject_.of_entry("tokenizer.ggml." + std::string(key))
+        .error(code, std::move(given), std::move(expected));
+  }
+  std::optional<NamedToken> token_of(std::string_view key) const {
+    const double id = number(key, -1);
+    if (!(id >= 0 && id < static_cast<double>(tokens_.size()))) {
+      return {};
+    }
+    const auto n = static_cast<std::uint32_t>(id);
+    return NamedToken{std::string(tokens_[n].text), n};
   }
 
   Status take_tokens() {
-    std::vector<double> scores;
-    std::vector<double> types;
-    HEADWISE_TRY(keys_.require("tokens", texts_));
-    HEADWISE_TRY(take_numbers("scores", 0, scores));
-    HEADWISE_TRY(take_numbers("token_type", 1, types));
-    for (std::size_t id = 0; id < texts_.size(); ++id) {
-      const bool is_type = types[id] >= 1 && types[id] <= 6;
-      tokens_.push_back({texts_[id], static_cast<float>(scores[id]),
-                         static_cast<PieceType>(is_type ? types[id] : 1)});
+    const auto& texts = find("tokens").texts;
+    const auto& scores = find("scores").numbers;
+    const auto& types = find("token_type").numbers;
+    if (texts.empty()) {
+      return bad("tokens", "is missing", "a list of texts");
+    }
+    for (const auto& [key, list] :
+         {std::pair("scores", &scores), std::pair("token_type", &types)}) {
+      if (!list->empty() && list->size() != texts.size()) {
+        return bad(key, message("has length {}", list->size()),
+                   message("{}", texts.size()));
+      }
+    }
+    for (std::size_t id = 0; id < texts.size(); ++id) {
+      const double type = types.empty() ? 1 : types[id];
+      tokens_.push_back({texts[id],
+                         scores.empty() ? 0 : static_cast<float>(scores[id]),
+                         type >= 1 && type <= 6 ? static_cast<PieceType>(type)
+                                                : PieceType::normal});
     }
     const auto unknown = token_of("unknown_token_id");
-    if (!keys_.at("token_type").exists() && unknown) {
+    if (types.empty() && unknown) {
       tokens_[unknown->id].type = PieceType::unknown;
     }
     return ok();
   }
 
-  void set_added_tokens() {
-    Json& added = spec_.json["added_tokens"] = Json::array();
+  Json added_tokens() const {
+    Json added = Json::array();
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
       const auto& [text, score, type] = tokens_[id];
       if (type == PieceType::control || type == PieceType::user_defined) {
         added.push_back(added_token(text, id, type == PieceType::control));
       }
     }
+    return added;
   }
 
-  // `first` and `last`: whether bos and eos are added to a text where the file
-  // does not say.
-  Status set_edge_tokens(bool first, bool last) {
-    HEADWISE_TRY(keys_.get("add_bos_token", first));
-    HEADWISE_TRY(keys_.get("add_eos_token", last));
-    spec_.json["post_processor"] =
-        template_processing(first ? token_of("bos_token_id") : std::nullopt,
-                            last ? token_of("eos_token_id") : std::nullopt);
-    return ok();
+  // Whether bos and eos are added to a text where the file does not say.
+  Json edge_tokens(bool bos, bool eos) const {
+    const bool first = flag("add_bos_token", bos);
+    const bool last = flag("add_eos_token", eos);
+    return template_processing(first ? token_of("bos_token_id") : std::nullopt,
+                               last ? token_of("eos_token_id") : std::nullopt);
   }
 
-  Status read_sentencepiece(bool is_unigram) {
+  Result<TokenizerSpec> sentencepiece(bool is_unigram) const {
     SentencePieceModel model;
     model.model = is_unigram ? PieceModel::unigram : PieceModel::bpe;
     model.pieces = tokens_;
@@ -105,69 +116,71 @@ class GgufTokenizer {
         piece.type = PieceType::normal;  // it fills up the vocabulary
       }
     }
-    model.remove_extra_whitespaces = false;
-    HEADWISE_TRY(keys_.get("add_space_prefix", model.add_dummy_prefix));
-    HEADWISE_TRY(
-        keys_.get("remove_extra_whitespaces", model.remove_extra_whitespaces));
-    std::vector<double> bytes;
-    HEADWISE_TRY(keys_.get("precompiled_charsmap", bytes));
+    model.add_dummy_prefix = flag("add_space_prefix", true);
+    model.remove_extra_whitespaces = flag("remove_extra_whitespaces", false);
     std::string chars_map;
-    for (const double byte : bytes) {
+    for (const double byte : find("precompiled_charsmap").numbers) {
       const bool fits = byte >= -128 && byte <= 255;
       chars_map += static_cast<char>(fits ? static_cast<int>(byte) : 0);
     }
     model.chars_map = chars_map;
-    HEADWISE_ASSIGN(spec_, sentencepiece_spec(model, spec_.subject));
-    set_added_tokens();
-    return set_edge_tokens(!is_unigram, is_unigram);
+    HEADWISE_ASSIGN(auto spec, sentencepiece_spec(model, subject_));
+    spec.json["added_tokens"] = added_tokens();
+    spec.json["post_processor"] = edge_tokens(!is_unigram, is_unigram);
+    return spec;
   }
 
-  Status read_byte_level() {
-    std::string pre;
-    HEADWISE_TRY(keys_.require("pre", pre));
+  Result<TokenizerSpec> byte_level() const {
+    const auto pre = text("pre");
     const auto splits = gguf_splits();
     const auto split = std::ranges::find(splits, pre, &GgufSplit::name);
     if (split == splits.end()) {
-      return keys_.unexpected(
-          "pre", Message::verbatim(list_text(splits, ", ", &GgufSplit::name)),
-          ErrorCode::unsupported);
+      return bad("pre", message("is \"{}\"", printable(pre)),
+                 Message::verbatim(list_text(splits, ", ", &GgufSplit::name)),
+                 ErrorCode::unsupported);
     }
-    std::vector<std::string> merges;
-    HEADWISE_TRY(keys_.require("merges", merges));
-    spec_.json = byte_level_json(split->split, split->ignores_merges);
+    const auto& merges = find("merges").texts;
+    if (merges.empty()) {
+      return bad("merges", "is missing", "a list of texts");
+    }
+    TokenizerSpec spec{
+        .subject = subject_,
+        .json = byte_level_json(split->split, split->ignores_merges)};
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
-      spec_.vocabulary.emplace_back(tokens_[id].text, id);
+      spec.vocabulary.emplace_back(tokens_[id].text, id);
     }
-    for (const std::string& merge : merges) {
-      if (!add_merge(merge, spec_)) {
-        return keys_.at("merges").fault(message("has \"{}\"", printable(merge)),
-                                        "two tokens with a space between them");
+    for (const std::string_view merge : merges) {
+      if (!add_merge(merge, spec)) {
+        return bad("merges", message("has \"{}\"", printable(merge)),
+                   "two tokens with a space between them");
       }
     }
-    set_added_tokens();
-    return set_edge_tokens(split->adds_bos, /*last=*/false);
+    spec.json["added_tokens"] = added_tokens();
+    spec.json["post_processor"] = edge_tokens(split->adds_bos, /*eos=*/false);
+    return spec;
   }
 
   // Tokens at the beginning of a word have a mark, those inside have none.
-  Status read_bert() {
+  Result<TokenizerSpec> bert() const {
     constexpr std::string_view kMark = "\u2581";
+    TokenizerSpec spec{.subject = subject_};
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
-      std::string token = texts_[id];
+      std::string token(tokens_[id].text);
       if (token.starts_with(kMark)) {
         token.erase(0, kMark.size());
       } else if (tokens_[id].type == PieceType::normal &&
                  !(token.starts_with('[') && token.ends_with(']'))) {
         token.insert(0, "##");
       }
-      spec_.vocabulary.emplace_back(std::move(token), id);
+      spec.vocabulary.emplace_back(std::move(token), id);
     }
-    return complete_bert({nullptr, spec_.subject, ""}, spec_);
+    HEADWISE_TRY(complete_bert({nullptr, subject_, ""}, spec));
+    return spec;
   }
 
-  JsonPart keys_;
-  std::vector<std::string> texts_;
+  const GgufMetadata& metadata_;
+  const FileSubject& subject_;
   std::vector<ScoredPiece> tokens_;
-  TokenizerSpec spec_;
 };
 
 }  // namespace
@@ -175,19 +188,13 @@ class GgufTokenizer {
 Result<TokenizerSpec> parse_gguf_tokenizer(std::string_view bytes,
                                            const FileSubject& subject) {
   constexpr std::string_view kWhole = "tokenizer.huggingface.json";
-  constexpr std::string_view kKeys = "tokenizer.ggml";
-  HEADWISE_ASSIGN(Json metadata, read_gguf_metadata(bytes, subject));
-  std::string whole;
-  if (const Json* json = metadata.find(kWhole); json && json->get(whole)) {
-    return parse_tokenizer_json(whole, subject.of_entry(std::string(kWhole)));
+  HEADWISE_ASSIGN(const auto metadata, read_gguf_metadata(bytes, subject));
+  const auto whole = metadata.find(kWhole);
+  if (whole != metadata.end() && !whole->second.texts.empty()) {
+    return parse_tokenizer_json(whole->second.texts[0],
+                                subject.of_entry(std::string(kWhole)));
   }
-  Json keys = Json::object();
-  for (std::size_t n = 0; n < metadata.size(); ++n) {
-    if (metadata.key(n).starts_with(std::string(kKeys) + ".")) {
-      keys[metadata.key(n).substr(kKeys.size() + 1)] = std::move(metadata[n]);
-    }
-  }
-  return GgufTokenizer({&keys, subject, std::string(kKeys)}).read();
+  return GgufTokenizer(metadata, subject).read();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -37,12 +37,6 @@ Message take_value(const Json& value, std::size_t& into) {
 Message take_value(const Json& value, std::optional<std::string>& into) {
   return take_value(value, into.emplace());
 }
-Message take_value(const Json& value, std::vector<std::string>& into) {
-  return value.get(into) ? "" : "a list of texts";
-}
-Message take_value(const Json& value, std::vector<double>& into) {
-  return value.get(into) ? "" : "a list of numbers";
-}
 Message take_value(const Json& value, char32_t& into) {
   std::string text;
   if (!value.get(text)) {
@@ -90,9 +84,6 @@ template Status JsonPart::get(std::string_view, std::size_t&) const;
 template Status JsonPart::get(std::string_view, std::string&) const;
 template Status JsonPart::get(std::string_view,
                               std::optional<std::string>&) const;
-template Status JsonPart::get(std::string_view,
-                              std::vector<std::string>&) const;
-template Status JsonPart::get(std::string_view, std::vector<double>&) const;
 template Status JsonPart::get(std::string_view, char32_t&) const;
 
 Status JsonPart::get(std::string_view key,

@@ -39,8 +39,8 @@ class JsonPart {
 
   // Leaves `into` as it is where the key is missing or null. Errors: bad_data
   // for a value of another kind.
-  // T is bool, double, std::size_t, std::string, a std::optional of that, a
-  // std::vector of texts or doubles, or char32_t: a text of one character.
+  // T is bool, double, std::size_t, std::string, a std::optional of that, or
+  // char32_t: a text of one character.
   template <class T>
   Status get(std::string_view key, T& into) const;
   // One of `names`: its number.

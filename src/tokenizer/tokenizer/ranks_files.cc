@@ -117,18 +117,18 @@ Result<std::vector<NamedToken>> tekken_special(const JsonPart& root,
   std::vector<NamedToken> tokens(count);
   std::unordered_set<std::string_view> texts;
   for (std::uint32_t id = 0; id < count; ++id) {
-    std::size_t rank = id;
-    std::string& text = tokens[id].text =
-        "<SPECIAL_" + std::to_string(id) + ">";
-    tokens[id].id = id;
-    if (id < entries.size()) {
-      HEADWISE_TRY(entries[id].require("rank", rank));
-      HEADWISE_TRY(entries[id].require("token_str", text));
+    tokens[id] = {"<SPECIAL_" + std::to_string(id) + ">", id};
+    if (id >= entries.size()) {
+      continue;
     }
+    std::size_t rank = 0;
+    HEADWISE_TRY(entries[id].require("rank", rank));
+    HEADWISE_TRY(entries[id].require("token_str", tokens[id].text));
     if (rank != id) {
       return entries[id].unexpected("rank", message("{}", id));
     }
-    if (const Message fault = token_fault(text, texts); !fault.empty()) {
+    const Message fault = token_fault(tokens[id].text, texts);
+    if (!fault.empty()) {
       return entries[id].fault(fault);
     }
   }

@@ -124,10 +124,9 @@ void set_added_tokens(AddedEntries entries, TokenizerSpec& spec) {
   // The ids name the texts where they are.
   spec.vocabulary.reserve(spec.vocabulary.size() + entries.size());
   const TokenIds ids = token_ids(spec);
-  std::uint32_t next = 0;
-  for (const auto& [token, id] : spec.vocabulary) {
-    next = std::max(next, id + 1);
-  }
+  using Entry = std::pair<std::string, std::uint32_t>;
+  auto next =
+      std::ranges::max_element(spec.vocabulary, {}, &Entry::second)->second;
   std::multimap<std::uint64_t, Json> by_id;
   for (auto& [content, token] : entries) {
     const auto known = ids.find(content);
@@ -135,7 +134,7 @@ void set_added_tokens(AddedEntries entries, TokenizerSpec& spec) {
     if (known != ids.end()) {
       id = known->second;
     } else {
-      id = token["id"].get(id) ? id : next++;
+      id = token["id"].get(id) ? id : ++next;
       spec.vocabulary.emplace_back(content, static_cast<std::uint32_t>(id));
     }
     token["id"] = id;

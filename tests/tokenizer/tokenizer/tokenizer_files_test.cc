@@ -213,7 +213,7 @@ TEST_F(TokenizerFilesTest, ReadsGguf) {
   EXPECT_EQ(spec.json.find("pre_tokenizer")->find("pretokenizers")->size(), 3U);
   write("a.gguf", small_gguf("new"));
   EXPECT_TRUE(error("a.gguf").starts_with(
-      "read_tokenizer: FOLDER/a.gguf: tokenizer.ggml.pre is new, expected "
+      "read_tokenizer: FOLDER/a.gguf: tokenizer.ggml.pre is \"new\", expected "
       "default, gpt-2, "))
       << error("a.gguf");
 }
