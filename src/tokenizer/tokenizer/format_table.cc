@@ -1,6 +1,5 @@
-#include "tokenizer/format_table.h"
-
 #include "patterns/known_patterns.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -232,6 +231,22 @@ constexpr auto kBertClasses = std::to_array<TokenizerClass>({
 });
 
 }  // namespace
+
+const std::array<std::string_view, 9> kTokenizerKeys = {
+    "version",       "truncation",     "padding", "added_tokens", "normalizer",
+    "pre_tokenizer", "post_processor", "decoder", "model"};
+
+// tokenizer.json says everything; tekken.json says more than a tokenizer.model
+// next to it; that is exact where the vocabularies after it need settings.
+const std::array<std::string_view, 9> kTokenizerFiles = {
+    "tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model",
+    "sentencepiece.bpe.model", "qwen.tiktoken", "vocab.json", "encoder.json",
+    "vocab.txt"};
+
+const std::string_view kByteLevelJson = R"J({"version": "1.0",
+ "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]},
+ "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+ "model": {"type": "BPE"}})J";
 
 const std::string_view kTekkenSpecialTokens =
     R"J([{"rank": 0, "token_str": "<unk>"},

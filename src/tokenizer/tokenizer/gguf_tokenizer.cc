@@ -1,12 +1,9 @@
 // The tokenizer in the metadata of a GGUF file.
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "interop/error_text.h"
 #include "interop/gguf.h"
-#include "tokenizer/sentencepiece_file.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -166,16 +163,7 @@ class GgufTokenizer {
   // Tokens at the beginning of a word have a mark, those inside have none.
   Result<TokenizerSpec> bert() const {
     constexpr std::string_view kMark = "\u2581";
-    const auto unknown = token_of("unknown_token_id");
-    const auto sep = token_of("seperator_token_id");
-    auto cls = token_of("cls_token_id");
-    cls = cls ? cls : token_of("bos_token_id");
-    if (!unknown || !sep || !cls) {
-      return bad("model", "is bert, without all of its tokens",
-                 "unknown_token_id, seperator_token_id and cls_token_id");
-    }
-    TokenizerSpec spec{.subject = subject_,
-                       .json = json_of(bert_classes()[0].json)};
+    TokenizerSpec spec{.subject = subject_};
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
       std::string token(tokens_[id].text);
       if (token.starts_with(kMark)) {
@@ -186,18 +174,7 @@ class GgufTokenizer {
       }
       spec.vocabulary.emplace_back(std::move(token), id);
     }
-    Json added = added_tokens();
-    for (const std::string_view key :
-         {"unknown_token_id", "padding_token_id", "mask_token_id"}) {
-      const auto token = token_of(key);
-      if (token && tokens_[token->id].type != PieceType::control) {
-        added.push_back(added_token(token->text, token->id));
-      }
-    }
-    spec.json["added_tokens"] = std::move(added);
-    spec.json["model"]["unk_token"] = unknown->text;
-    spec.json["post_processor"]["sep"] = {sep->text, sep->id};
-    spec.json["post_processor"]["cls"] = {cls->text, cls->id};
+    HEADWISE_TRY(complete_bert({nullptr, subject_, ""}, spec));
     return spec;
   }
 

@@ -1,6 +1,5 @@
 #include "tokenizer/json_part.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "interop/error_text.h"
@@ -9,10 +8,9 @@
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-constexpr std::size_t kLongestValue = 80;
-
 // A value as messages show it.
 std::string shown_value(const Json& value) {
+  constexpr std::size_t kLongestValue = 80;
   std::string text;
   if (!value.get(text)) {
     text = value.dump();
@@ -20,8 +18,33 @@ std::string shown_value(const Json& value) {
   return printable(std::string_view(text).substr(0, kLongestValue));
 }
 
-std::string joined(const std::string& path, std::string_view key) {
-  return path.empty() ? std::string(key) : path + "." + std::string(key);
+// Each takes a value, or says what it expected.
+Message take_value(const Json& value, bool& into) {
+  return value.get(into) ? "" : "true or false";
+}
+Message take_value(const Json& value, std::string& into) {
+  return value.get(into) ? "" : "a text";
+}
+Message take_value(const Json& value, double& into) {
+  return value.get(into) ? "" : "a number";
+}
+Message take_value(const Json& value, std::size_t& into) {
+  std::uint64_t number = 0;
+  const bool fits = value.get(number);
+  into = number;
+  return fits ? "" : "a whole number of at least 0";
+}
+Message take_value(const Json& value, std::optional<std::string>& into) {
+  return take_value(value, into.emplace());
+}
+Message take_value(const Json& value, char32_t& into) {
+  std::string text;
+  if (!value.get(text)) {
+    return "a text";
+  }
+  const Character first = text.empty() ? Character() : first_character(text);
+  into = first.code;
+  return !text.empty() && first.bytes == text.size() ? "" : "one character";
 }
 
 }  // namespace
@@ -29,7 +52,8 @@ std::string joined(const std::string& path, std::string_view key) {
 JsonPart JsonPart::at(std::string_view key) const {
   const Json* const value =
       exists() && json_->is_object() ? json_->find(key) : nullptr;
-  return {value, subject_, joined(path_, key)};
+  return {value, subject_,
+          path_ + (path_.empty() ? "" : ".") + std::string(key)};
 }
 
 Result<std::vector<JsonPart>> JsonPart::list(std::string_view key) const {
@@ -49,75 +73,33 @@ Result<std::vector<JsonPart>> JsonPart::list(std::string_view key) const {
 }
 
 template <class T>
-Status JsonPart::get_as(std::string_view key, Message expected, T& into) const {
+Status JsonPart::get(std::string_view key, T& into) const {
   const JsonPart part = at(key);
-  return !part.exists() || part.json().get(into)
-             ? ok()
-             : Status(unexpected(key, std::move(expected)));
+  Message expected = part.exists() ? take_value(part.json(), into) : Message();
+  return expected.empty() ? ok() : Status(unexpected(key, std::move(expected)));
 }
-
-Status JsonPart::get(std::string_view key, bool& into) const {
-  return get_as(key, "true or false", into);
-}
-
-Status JsonPart::get(std::string_view key, std::string& into) const {
-  return get_as(key, "a text", into);
-}
-
-Status JsonPart::get(std::string_view key, double& into) const {
-  return get_as(key, "a number", into);
-}
-
-Status JsonPart::get(std::string_view key, std::size_t& into) const {
-  std::uint64_t number = into;
-  HEADWISE_TRY(get_as(key, "a whole number of at least 0", number));
-  into = number;
-  return ok();
-}
-
-Status JsonPart::get(std::string_view key,
-                     std::optional<std::string>& into) const {
-  std::string text;
-  HEADWISE_TRY(get(key, text));
-  if (at(key).exists()) {
-    into = std::move(text);
-  }
-  return ok();
-}
-
-Status JsonPart::get(std::string_view key, char32_t& into) const {
-  std::string text;
-  HEADWISE_TRY(get(key, text));
-  if (!at(key).exists()) {
-    return ok();
-  }
-  if (text.empty() || first_character(text).bytes != text.size()) {
-    return unexpected(key, "one character");
-  }
-  into = first_character(text).code;
-  return ok();
-}
+template Status JsonPart::get(std::string_view, bool&) const;
+template Status JsonPart::get(std::string_view, double&) const;
+template Status JsonPart::get(std::string_view, std::size_t&) const;
+template Status JsonPart::get(std::string_view, std::string&) const;
+template Status JsonPart::get(std::string_view,
+                              std::optional<std::string>&) const;
+template Status JsonPart::get(std::string_view, char32_t&) const;
 
 Status JsonPart::get(std::string_view key,
                      std::span<const std::string_view> names,
                      std::size_t& into) const {
-  std::string text;
+  std::optional<std::string> text;
   HEADWISE_TRY(get(key, text));
-  if (!at(key).exists()) {
-    return ok();
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    if (text == names[n]) {
+      into = n;
+      return ok();
+    }
   }
-  const auto found = std::ranges::find(names, std::string_view(text));
-  if (found == names.end()) {
-    return unexpected(key, Message::verbatim(list_text(names, ", ")));
-  }
-  into = static_cast<std::size_t>(found - names.begin());
-  return ok();
-}
-
-Result<std::string> JsonPart::type() const {
-  std::string type;
-  HEADWISE_TRY(require("type", type));
-  return type;
+  return text ? Status(
+                    unexpected(key, Message::verbatim(list_text(names, ", "))))
+              : ok();
 }
 
 Error JsonPart::unexpected(std::string_view key, Message expected,
@@ -130,10 +112,6 @@ Error JsonPart::unexpected(std::string_view key, Message expected,
 Error JsonPart::fault(Message given, Message expected, ErrorCode code) const {
   const FileSubject about = path_.empty() ? subject_ : subject_.of_entry(path_);
   return about.error(code, std::move(given), std::move(expected));
-}
-
-Error JsonPart::missing(std::string_view key) const {
-  return fault(message("has no {}", key));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -39,26 +39,19 @@ class JsonPart {
 
   // Leaves `into` as it is where the key is missing or null. Errors: bad_data
   // for a value of another kind.
-  Status get(std::string_view key, bool& into) const;
-  Status get(std::string_view key, std::string& into) const;
-  Status get(std::string_view key, double& into) const;
-  Status get(std::string_view key, std::size_t& into) const;
-  Status get(std::string_view key, std::optional<std::string>& into) const;
-  // One character.
-  Status get(std::string_view key, char32_t& into) const;
+  // T is bool, double, std::size_t, std::string, a std::optional of that, or
+  // char32_t: a text of one character.
+  template <class T>
+  Status get(std::string_view key, T& into) const;
   // One of `names`: its number.
   Status get(std::string_view key, std::span<const std::string_view> names,
              std::size_t& into) const;
   // The same of a key that must be there.
   template <class... Into>
   Status require(std::string_view key, Into&&... into) const {
-    if (!at(key).exists()) {
-      return missing(key);
-    }
-    return get(key, std::forward<Into>(into)...);
+    return at(key).exists() ? get(key, std::forward<Into>(into)...)
+                            : Status(missing(key));
   }
-  // The value of "type", which must be there.
-  Result<std::string> type() const;
 
   // `PATH.KEY is VALUE, expected ...`, of a key that is there.
   Error unexpected(std::string_view key, Message expected,
@@ -67,12 +60,11 @@ class JsonPart {
   Error fault(Message given, Message expected = {},
               ErrorCode code = ErrorCode::bad_data) const;
   // `PATH has no KEY`
-  Error missing(std::string_view key) const;
+  Error missing(std::string_view key) const {
+    return fault(message("has no {}", key));
+  }
 
  private:
-  template <class T>
-  Status get_as(std::string_view key, Message expected, T& into) const;
-
   const Json* json_;
   FileSubject subject_;
   std::string path_;

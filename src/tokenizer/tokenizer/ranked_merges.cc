@@ -1,9 +1,7 @@
-#include "tokenizer/ranked_merges.h"
-
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 
+#include "tokenizer/tokenizer_file.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -11,28 +9,22 @@ namespace {
 
 constexpr std::uint32_t kNoRank = std::numeric_limits<std::uint32_t>::max();
 
-using TokenRanks = std::unordered_map<std::string_view, std::uint32_t>;
-
 struct JoinedPart {
   std::size_t begin = 0;
   std::uint32_t rank_with_next = kNoRank;
 };
 
-// The last one is the end of the text.
-void cut_text(std::string_view text, FirstParts first,
-              std::vector<JoinedPart>& parts) {
+// Cuts a text and joins until two parts are left, or nothing can be joined. The
+// last part is the end of the text.
+void join_parts(std::string_view text, FirstParts first, const TokenIds& ranks,
+                std::vector<JoinedPart>& parts) {
   parts.clear();
-  for (std::size_t at = 0; at < text.size();) {
+  const bool in_bytes = first == FirstParts::bytes;
+  for (std::size_t at = 0; at < text.size();
+       at += in_bytes ? 1 : first_character(text.substr(at)).bytes) {
     parts.push_back({at});
-    at +=
-        first == FirstParts::bytes ? 1 : first_character(text.substr(at)).bytes;
   }
   parts.push_back({text.size()});
-}
-
-// Joins until two parts are left, or nothing can be joined.
-void join_parts(std::string_view text, const TokenRanks& ranks,
-                std::vector<JoinedPart>& parts) {
   const auto set_rank = [&](std::size_t n) {
     parts[n].rank_with_next = kNoRank;
     if (n + 2 < parts.size()) {
@@ -60,17 +52,17 @@ void join_parts(std::string_view text, const TokenRanks& ranks,
 
 }  // namespace
 
-std::vector<RankedMerge> merges_of(std::span<const RankedToken> tokens,
+std::vector<RankedMerge> merges_of(std::span<const NamedToken> tokens,
                                    FirstParts first) {
-  TokenRanks ranks(tokens.size());
+  TokenIds ranks(tokens.size());
   for (const auto& [text, rank] : tokens) {
     ranks.emplace(text, rank);
   }
   std::vector<RankedMerge> merges;
   std::vector<JoinedPart> parts;
-  for (const auto& [text, rank] : tokens) {
-    cut_text(text, first, parts);
-    join_parts(text, ranks, parts);
+  for (const auto& [token, rank] : tokens) {
+    const std::string_view text = token;
+    join_parts(text, first, ranks, parts);
     if (parts.size() == 3) {
       const std::size_t cut = parts[1].begin;
       merges.push_back({text.substr(0, cut), text.substr(cut), rank});

@@ -1,20 +1,23 @@
-#include "tokenizer/sentencepiece_file.h"
-
+// What a model of SentencePiece becomes. The spec has keys that no
+// tokenizer.json has:
+//   normalizer and decoder: the type SentencePiece
+//   added_tokens: in_text (true), false for tokens that are never found in a
+//     text; literal (false), true for a content that is not normalised
+//   model of BPE: merge_ranks, a rank for each merge, only where several have
+//     the same: then the leftmost is first
+//   model of Unigram: unk_score, the score of an unknown character; float_sums
+//     (false), true if the score of each path is rounded to 32 bits. A piece
+//     with a score of minus infinity is never found in a text.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
-#include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "interop/error_text.h"
 #include "interop/utf8.h"
 #include "tokenizer/base64.h"
-#include "tokenizer/ranked_merges.h"
-#include "tokenizer/spec_parts.h"
+#include "tokenizer/tokenizer_file.h"
 #include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -45,57 +48,53 @@ Result<std::size_t> find_unknown_piece(const std::vector<ScoredPiece>& pieces,
                  : subject.bad_data("has no piece for unknown characters");
 }
 
-Json normalizer_of(const SentencePieceModel& model) {
-  Json symbols = Json::array();
-  for (const ScoredPiece& piece : model.pieces) {
-    if (piece.type == PieceType::user_defined) {
-      symbols.push_back(piece.text);
+// Control symbols are never found in a text. User-defined symbols are found in
+// the normalised text, where BPE does not join them with anything; in Unigram
+// they are pieces.
+void set_symbols(const SentencePieceModel& model, Json& json) {
+  Json& symbols = json["normalizer"]["user_defined_symbols"] = Json::array();
+  Json& added = json["added_tokens"] = Json::array();
+  for (std::uint32_t id = 0; id < model.pieces.size(); ++id) {
+    const auto& [text, score, type] = model.pieces[id];
+    const bool control = type == PieceType::control;
+    const bool symbol = type == PieceType::user_defined;
+    if (symbol) {
+      symbols.push_back(text);
+    }
+    if (control || (symbol && model.model != PieceModel::unigram)) {
+      Json token = added_token(text, id, control);
+      token["normalized"] = symbol;
+      token[symbol ? "literal" : "in_text"] = symbol;
+      added.push_back(std::move(token));
     }
   }
-  return {{"type", "SentencePiece"},
-          {"precompiled_charsmap",
-           model.chars_map.empty() ? Json() : encode_base64(model.chars_map)},
-          {"add_dummy_prefix", model.add_dummy_prefix},
-          {"remove_extra_whitespaces", model.remove_extra_whitespaces},
-          {"escape_whitespaces", model.escape_whitespaces},
-          {"treat_whitespace_as_suffix", model.whitespace_as_suffix},
-          {"user_defined_symbols", symbols}};
 }
 
-Json decoder_of(const SentencePieceModel& model, std::string_view unknown) {
-  Json decoder = json_of(R"({"type": "Sequence", "decoders": []})");
-  decoder["decoders"].push_back(
+// All but symbols and the model.
+Json json_of_model(const SentencePieceModel& model, std::string_view unknown) {
+  const Json chars_map =
+      model.chars_map.empty() ? Json() : encode_base64(model.chars_map);
+  std::vector<Json> decoders = {
       {{"type", "SentencePiece"},
        {"unk_token", unknown},
        {"unk_surface", model.unk_surface},
        {"strip_space",
         model.add_dummy_prefix || model.remove_extra_whitespaces},
-       {"strip_spaces", model.remove_extra_whitespaces}});
-  if (model.byte_fallback) {
-    decoder["decoders"].push_back({{"type", "ByteFallback"}});
+       {"strip_spaces", model.remove_extra_whitespaces}},
+      {{"type", "ByteFallback"}},
+      {{"type", "Fuse"}}};
+  if (!model.byte_fallback) {
+    decoders.erase(decoders.begin() + 1);
   }
-  decoder["decoders"].push_back({{"type", "Fuse"}});
-  return decoder;
-}
-
-// Tokens that stand for themselves alone: control symbols are never found in a
-// text. User-defined symbols are found in the normalised text, where BPE does
-// not join them with anything; in Unigram they are pieces.
-Json added_tokens_of(const SentencePieceModel& model) {
-  Json tokens = Json::array();
-  for (std::uint32_t id = 0; id < model.pieces.size(); ++id) {
-    const ScoredPiece& piece = model.pieces[id];
-    const bool symbol = piece.type == PieceType::user_defined &&
-                        model.model != PieceModel::unigram;
-    const bool control = piece.type == PieceType::control;
-    if (symbol || control) {
-      Json token = added_token(piece.text, id, control);
-      token["normalized"] = symbol;
-      token[symbol ? "literal" : "in_text"] = symbol;
-      tokens.push_back(std::move(token));
-    }
-  }
-  return tokens;
+  return {{"version", "1.0"},
+          {"normalizer",
+           {{"type", "SentencePiece"},
+            {"precompiled_charsmap", chars_map},
+            {"add_dummy_prefix", model.add_dummy_prefix},
+            {"remove_extra_whitespaces", model.remove_extra_whitespaces},
+            {"escape_whitespaces", model.escape_whitespaces},
+            {"treat_whitespace_as_suffix", model.whitespace_as_suffix}}},
+          {"decoder", {{"type", "Sequence"}, {"decoders", decoders}}}};
 }
 
 void set_unigram(const SentencePieceModel& model, std::size_t unknown,
@@ -121,69 +120,62 @@ void set_unigram(const SentencePieceModel& model, std::size_t unknown,
 }
 
 // Pieces that others may be joined to, the best score first.
-std::vector<RankedToken> ranked_pieces(const SentencePieceModel& model) {
-  std::vector<ScoredPiece> pieces;
-  std::ranges::copy_if(
-      model.pieces, std::back_inserter(pieces),
-      [](PieceType type) { return type == PieceType::normal; },
-      &ScoredPiece::type);
+std::vector<NamedToken> ranked_pieces(std::vector<ScoredPiece> pieces) {
+  std::erase_if(pieces, [](const ScoredPiece& piece) {
+    return piece.type != PieceType::normal;
+  });
   std::ranges::stable_sort(pieces, std::ranges::greater{}, &ScoredPiece::score);
-  std::vector<RankedToken> ranked;
-  for (const ScoredPiece& piece : pieces) {
-    const auto n = static_cast<std::uint32_t>(ranked.size());
-    const bool same = n > 0 && pieces[n - 1].score == piece.score;
-    ranked.push_back({piece.text, same ? ranked.back().rank : n});
+  std::vector<NamedToken> ranked;
+  for (std::uint32_t n = 0; n < pieces.size(); ++n) {
+    const bool same = n > 0 && pieces[n - 1].score == pieces[n].score;
+    ranked.push_back(
+        {std::string(pieces[n].text), same ? ranked.back().id : n});
   }
   return ranked;
 }
 
-Status set_merges(const SentencePieceModel& model, const FileSubject& subject,
-                  TokenizerSpec& spec) {
+Status set_merges(const SentencePieceModel& model, TokenizerSpec& spec) {
   const TokenIds texts = token_ids(spec);
-  Json ranks = Json::array();
-  const auto merges = merges_of(ranked_pieces(model), FirstParts::characters);
-  for (const RankedMerge& merge : merges) {
-    for (const std::string_view part : {merge.left, merge.right}) {
-      if (!texts.contains(part)) {
-        return subject.error(
-            ErrorCode::unsupported,
-            message("joins \"{}\" and \"{}\", but has no piece \"{}\"",
-                    printable(merge.left), printable(merge.right),
-                    printable(part)));
-      }
+  std::vector<std::uint32_t> ranks;
+  const auto pieces = ranked_pieces(model.pieces);
+  for (const auto& [left, right, rank] :
+       merges_of(pieces, FirstParts::characters)) {
+    if (!texts.contains(left) || !texts.contains(right)) {
+      return spec.subject.error(
+          ErrorCode::unsupported,
+          message("joins \"{}\" and \"{}\", but has no piece \"{}\"",
+                  printable(left), printable(right),
+                  printable(texts.contains(left) ? right : left)));
     }
-    spec.merges.emplace_back(merge.left, merge.right);
-    ranks.push_back(merge.rank);
+    spec.merges.emplace_back(left, right);
+    ranks.push_back(rank);
   }
-  if (std::ranges::adjacent_find(merges, {}, &RankedMerge::rank) !=
-      merges.end()) {
-    spec.json["model"]["merge_ranks"] = std::move(ranks);
+  if (std::ranges::adjacent_find(ranks) != ranks.end()) {
+    spec.json["model"]["merge_ranks"] = ranks;
   }
   return ok();
 }
 
 Status set_bpe(const SentencePieceModel& model, std::size_t unknown,
-               const FileSubject& subject, TokenizerSpec& spec) {
+               TokenizerSpec& spec) {
+  const bool joins = model.model == PieceModel::bpe;
   spec.json["model"] = {{"type", "BPE"},
                         {"unk_token", model.pieces[unknown].text},
                         {"fuse_unk", true},
                         {"byte_fallback", model.byte_fallback}};
   for (std::uint32_t id = 0; id < model.pieces.size(); ++id) {
-    const ScoredPiece& piece = model.pieces[id];
-    const bool joined =
-        piece.type == PieceType::unused && model.model == PieceModel::bpe;
-    const bool found = piece.type == PieceType::control &&
-                       first_character(piece.text).bytes == piece.text.size();
-    if (joined || found) {
-      return subject.of_entry(message("piece {}", id).text())
+    const auto& [text, score, type] = model.pieces[id];
+    const bool unused = type == PieceType::unused && joins;
+    if (unused || (type == PieceType::control &&
+                   first_character(text).bytes == text.size())) {
+      return spec.subject.of_entry(message("piece {}", id).text())
           .error(ErrorCode::unsupported,
-                 joined ? "is unused, which BPE cannot have"
+                 unused ? "is unused, which BPE cannot have"
                         : "is a control symbol with one character");
     }
-    spec.vocabulary.emplace_back(piece.text, id);
+    spec.vocabulary.emplace_back(text, id);
   }
-  return model.model == PieceModel::bpe ? set_merges(model, subject, spec)
-                                        : ok();
+  return joins ? set_merges(model, spec) : ok();
 }
 
 }  // namespace
@@ -192,15 +184,13 @@ Result<TokenizerSpec> sentencepiece_spec(const SentencePieceModel& model,
                                          const FileSubject& subject) {
   HEADWISE_ASSIGN(const std::size_t unknown,
                   find_unknown_piece(model.pieces, subject));
-  TokenizerSpec spec{.subject = subject};
-  spec.json = {{"version", "1.0"},
-               {"added_tokens", added_tokens_of(model)},
-               {"normalizer", normalizer_of(model)},
-               {"decoder", decoder_of(model, model.pieces[unknown].text)}};
+  TokenizerSpec spec{.subject = subject,
+                     .json = json_of_model(model, model.pieces[unknown].text)};
+  set_symbols(model, spec.json);
   if (model.model == PieceModel::unigram) {
     set_unigram(model, unknown, spec);
   } else {
-    HEADWISE_TRY(set_bpe(model, unknown, subject, spec));
+    HEADWISE_TRY(set_bpe(model, unknown, spec));
   }
   return spec;
 }
@@ -210,20 +200,22 @@ Result<TokenizerSpec> parse_sentencepiece(std::string_view bytes,
                                           const JsonPart& settings) {
   HEADWISE_ASSIGN(const auto model, read_sentencepiece(bytes, subject));
   HEADWISE_ASSIGN(auto spec, sentencepiece_spec(model, subject));
-  std::array<std::optional<NamedToken>, 2> edges;
-  for (const bool last : {false, true}) {
-    bool is_added = false;
-    HEADWISE_TRY(
-        settings.get(last ? "add_eos_token" : "add_bos_token", is_added));
-    const auto text = last ? model.eos : model.bos;
-    const auto found =
-        std::ranges::find(model.pieces, text, &ScoredPiece::text);
-    if (is_added && found != model.pieces.end()) {
-      const auto id = found - model.pieces.begin();
-      edges[last] = {std::string(text), static_cast<std::uint32_t>(id)};
+  bool adds_bos = false;
+  bool adds_eos = false;
+  HEADWISE_TRY(settings.get("add_bos_token", adds_bos));
+  HEADWISE_TRY(settings.get("add_eos_token", adds_eos));
+  const auto edge = [&pieces = model.pieces](
+                        std::string_view text,
+                        bool is_added) -> std::optional<NamedToken> {
+    const auto found = std::ranges::find(pieces, text, &ScoredPiece::text);
+    if (!is_added || found == pieces.end()) {
+      return {};
     }
-  }
-  spec.json["post_processor"] = template_processing(edges[0], edges[1]);
+    const auto id = static_cast<std::uint32_t>(found - pieces.begin());
+    return NamedToken{std::string(text), id};
+  };
+  spec.json["post_processor"] =
+      template_processing(edge(model.bos, adds_bos), edge(model.eos, adds_eos));
   return spec;
 }
 

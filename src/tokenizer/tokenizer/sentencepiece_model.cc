@@ -3,8 +3,7 @@
 #include <type_traits>
 
 #include "interop/little_endian.h"
-#include "tokenizer/sentencepiece_file.h"
-#include "tokenizer/spec_parts.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -44,10 +43,8 @@ bool take_field(std::string_view& rest, ProtobufField& field) {
   return true;
 }
 
-// The keys of field `n`, for each way to write it.
-constexpr std::uint64_t number_key(std::uint64_t n) { return n << 3U; }
+// The key of field `n` with a text or a message.
 constexpr std::uint64_t bytes_key(std::uint64_t n) { return n << 3U | 2U; }
-constexpr std::uint64_t float_key(std::uint64_t n) { return n << 3U | 5U; }
 
 // Calls `take` with each field; the first false, or bytes that are no field,
 // end the reading.
@@ -69,11 +66,12 @@ bool read(std::string_view message, std::uint64_t n, T& into) {
     if constexpr (std::is_same_v<T, std::string_view>) {
       into = field.key == bytes_key(n) ? field.bytes : into;
     } else if constexpr (std::is_same_v<T, float>) {
-      const auto bits =
-          static_cast<std::uint32_t>(little_endian_number(field.bytes));
-      into = field.key == float_key(n) ? std::bit_cast<float>(bits) : into;
-    } else if (field.key == number_key(n)) {
-      into = std::is_same_v<T, bool> ? T(field.number != 0) : T(field.number);
+      const auto bits = little_endian_number(field.bytes);
+      into = field.key == (n << 3U | 5U)
+                 ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                 : into;
+    } else if (field.key == n << 3U) {
+      into = static_cast<T>(field.number);
     }
     return true;
   });

@@ -1,8 +1,8 @@
-#include "tokenizer/spec_parts.h"
-
+#include "headwise/interop/token_text.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -11,6 +11,10 @@ constexpr std::size_t kMostSettings = std::size_t{16} << 20U;
 constexpr int kDeepestSettings = 64;
 
 }  // namespace
+
+TokenIds token_ids(const TokenizerSpec& spec) {
+  return {spec.vocabulary.begin(), spec.vocabulary.end()};
+}
 
 Message token_fault(std::string_view text,
                     std::unordered_set<std::string_view>& others) {
@@ -26,7 +30,7 @@ Json json_of(std::string_view text) {
   return *Json::parse(text, kMostSettings, kDeepestSettings);
 }
 
-Json added_token(std::string_view content, std::uint32_t id, bool special) {
+Json added_token(std::string_view content, const Json& id, bool special) {
   return {{"id", id},          {"content", content}, {"single_word", false},
           {"lstrip", false},   {"rstrip", false},    {"normalized", false},
           {"special", special}};
@@ -34,37 +38,34 @@ Json added_token(std::string_view content, std::uint32_t id, bool special) {
 
 Json template_processing(const std::optional<NamedToken>& first,
                          const std::optional<NamedToken>& last) {
-  Json json = json_of(
-      R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {}})");
-  const auto add = [&](const std::optional<NamedToken>& token, int sequence) {
+  if (!first && !last) {
+    return nullptr;
+  }
+  Json json = {{"type", "TemplateProcessing"}};
+  Json pieces = Json::array();
+  const auto add = [&](std::string_view kind, std::string_view id, int type) {
+    pieces.push_back({{kind, {{"id", id}, {"type_id", type}}}});
+  };
+  const auto add_token = [&](const std::optional<NamedToken>& token, int type) {
     if (token) {
       const auto& [text, id] = *token;
-      json["pair"].push_back(
-          {{"SpecialToken", {{"id", text}, {"type_id", sequence}}}});
+      add("SpecialToken", text, type);
       json["special_tokens"][text] = {
           {"id", text}, {"ids", {id}}, {"tokens", {text}}};
     }
   };
   for (const int sequence : {0, 1}) {
-    const std::string_view name = sequence == 0 ? "A" : "B";
-    add(first, sequence);
-    json["pair"].push_back(
-        {{"Sequence", {{"id", name}, {"type_id", sequence}}}});
-    add(last, sequence);
-    if (sequence == 0) {
-      json["single"] = json["pair"];
-    }
+    add_token(first, sequence);
+    add("Sequence", sequence == 0 ? "A" : "B", sequence);
+    add_token(last, sequence);
+    json[sequence == 0 ? "single" : "pair"] = pieces;
   }
-  return first || last ? json : nullptr;
+  return json;
 }
 
 Json byte_level_json(const WordSplit& split, bool ignores_merges) {
-  Json json = json_of(R"({"version": "1.0",
-      "pre_tokenizer": {"type": "Sequence", "pretokenizers": []},
-      "decoder": {"type": "ByteLevel", "add_prefix_space": true,
-                  "trim_offsets": true, "use_regex": true},
-      "model": {"type": "BPE"}})");
-  Json& steps = json["pre_tokenizer"]["pretokenizers"];
+  Json json = json_of(kByteLevelJson);
+  Json steps = Json::array();
   for (const std::string_view pattern : split.patterns) {
     if (!pattern.empty()) {
       steps.push_back({{"type", "Split"},
@@ -73,8 +74,9 @@ Json byte_level_json(const WordSplit& split, bool ignores_merges) {
                        {"invert", false}});
     }
   }
-  steps.push_back(json_of(R"({"type": "ByteLevel", "add_prefix_space": false,
-                              "trim_offsets": true, "use_regex": false})"));
+  Json& listed = json["pre_tokenizer"]["pretokenizers"];
+  steps.push_back(listed[0]);
+  listed = std::move(steps);
   json["model"]["ignore_merges"] = ignores_merges;
   if (split.composes) {
     json["normalizer"] = {{"type", "NFC"}};
@@ -82,27 +84,21 @@ Json byte_level_json(const WordSplit& split, bool ignores_merges) {
   return json;
 }
 
-TokenIds token_ids(const TokenizerSpec& spec) {
-  return {spec.vocabulary.begin(), spec.vocabulary.end()};
-}
-
-void set_processing_ids(const TokenIds& ids, Json& processing) {
-  for (const std::string_view key : {"sep", "cls"}) {
-    std::string text;
-    if (!processing[key][0].get(text) || !ids.contains(text)) {
-      processing = nullptr;
-      return;
-    }
-    processing[key][1] = ids.at(text);
+bool add_merge(std::string_view text, TokenizerSpec& spec) {
+  const std::size_t space = text.find(' ');
+  if (text.starts_with("#version")) {
+    return true;
   }
+  if (space == std::string_view::npos ||
+      text.find(' ', space + 1) != std::string_view::npos) {
+    return false;
+  }
+  spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
+  return true;
 }
 
 std::string folder_of(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
-}
-
-FileSubject subject_of_line(const FileSubject& file, std::size_t number) {
-  return file.of_entry(message("line {}", number).text());
 }
 
 Result<SettingsFile> read_settings(const std::string& path,
@@ -115,14 +111,26 @@ Result<SettingsFile> read_settings(const std::string& path,
     return read;
   }
   HEADWISE_ASSIGN(const auto bytes, read_at_most(*file, kMostSettings));
-  const std::string_view text = text_of(bytes);
-  HEADWISE_TRY(check_utf8(read.subject, text));
-  auto json = Json::parse(text, kMostSettings, kDeepestSettings);
+  HEADWISE_TRY(check_utf8(read.subject, text_of(bytes)));
+  auto json = Json::parse(text_of(bytes), kMostSettings, kDeepestSettings);
   if (!json || !json->is_object()) {
     return read.subject.bad_data("is not a JSON object");
   }
   read.json = *std::move(json);
   return read;
+}
+
+Status each_line(std::string_view text, const FileSubject& subject,
+                 FunctionRef<bool(std::string_view)> take, Message expected) {
+  const auto lines = text_lines(text);
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    if (!lines[n].empty() && !take(lines[n])) {
+      return subject.of_entry(message("line {}", n + 1).text())
+          .bad_data(message("is \"{}\"", printable(lines[n])),
+                    std::move(expected));
+    }
+  }
+  return ok();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

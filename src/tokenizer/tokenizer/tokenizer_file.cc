@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "interop/error_text.h"
+#include "interop/folder.h"
+#include "interop/gguf.h"
+#include "interop/input_file.h"
 #include "interop/json_events.h"
-#include "tokenizer/json_part.h"
+#include "interop/mapped_file.h"
+#include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -89,26 +93,23 @@ class TokenizerFileEvents : public NestedJsonEvents {
     std::vector<std::string> pair;
     const bool is_pair = value.is_array() && value.size() == 2;
     if (list() == List::vocabulary) {
-      const bool fits =
-          value.get(id) && id <= std::numeric_limits<std::uint32_t>::max();
-      if (fits) {
-        spec_.vocabulary.emplace_back(std::move(keys_.back()),
-                                      static_cast<std::uint32_t>(id));
+      if (!value.get(id) || id > std::numeric_limits<std::uint32_t>::max()) {
+        return false;
       }
-      return fits;
-    }
-    if (list() == List::pieces) {
-      const bool fits = is_pair && value[0].get(text) && value[1].get(score);
-      if (fits) {
-        spec_.pieces.emplace_back(std::move(text), score);
+      spec_.vocabulary.emplace_back(std::move(keys_.back()),
+                                    static_cast<std::uint32_t>(id));
+    } else if (list() == List::pieces) {
+      if (!is_pair || !value[0].get(text) || !value[1].get(score)) {
+        return false;
       }
-      return fits;
-    }
-    if (is_pair && value.get(pair)) {
+      spec_.pieces.emplace_back(std::move(text), score);
+    } else if (is_pair && value.get(pair)) {
       spec_.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
-      return true;
+    } else {
+      return open_.back().is_array() && value.get(text) &&
+             add_merge(text, spec_);
     }
-    return open_.back().is_array() && value.get(text) && add_merge(text, spec_);
+    return true;
   }
   bool open_tree(Json empty) {
     open_.push_back(std::move(empty));
@@ -150,58 +151,85 @@ class TokenizerFileEvents : public NestedJsonEvents {
   bool is_vocabulary_ = false;
 };
 
-Status check_keys(const TokenizerSpec& spec) {
-  constexpr std::array<std::string_view, 9> kKeys = {
-      "version",        "truncation", "padding",
-      "added_tokens",   "normalizer", "pre_tokenizer",
-      "post_processor", "decoder",    "model"};
-  for (std::size_t n = 0; n < spec.json.size(); ++n) {
-    if (std::ranges::find(kKeys, spec.json.key(n)) == kKeys.end()) {
-      return spec.subject.bad_data(
-          message("has the unknown key {}", printable(spec.json.key(n))));
+Result<TokenizerSpec> read_whole(InputFile& file) {
+  HEADWISE_ASSIGN(const auto whole, read_at_most(file, kMostTokenizerBytes));
+  const std::string_view bytes = text_of(whole);
+  const FileSubject& subject = file.subject();
+  if (is_sentencepiece(bytes)) {
+    HEADWISE_ASSIGN(const auto settings,
+                    read_settings(subject.file, "tokenizer_config.json"));
+    return parse_sentencepiece(bytes, subject, settings.part());
+  }
+  const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && bytes[first] == '{') {
+    return parse_tokenizer_json(bytes, subject, /*or_others=*/true);
+  }
+  if (is_tiktoken(bytes)) {
+    return parse_tiktoken(bytes, subject);
+  }
+  if (bytes.starts_with("#version")) {
+    return subject.bad_data("has merges alone",
+                            "the vocabulary that they belong to");
+  }
+  return parse_vocab_txt(bytes, subject);
+}
+
+Result<std::string> find_in_folder(const std::string& folder) {
+  for (const std::string_view name : kTokenizerFiles) {
+    std::string path = folder + "/" + std::string(name);
+    HEADWISE_ASSIGN(const bool found, is_regular_file(kReadTokenizer, path));
+    if (found) {
+      return path;
     }
   }
-  return ok();
+  return FileSubject{std::string(kReadTokenizer), folder}.bad_data(
+      "has no tokenizer", Message::verbatim(list_text(kTokenizerFiles, ", ")));
 }
 
 }  // namespace
 
-bool add_merge(std::string_view text, TokenizerSpec& spec) {
-  const std::size_t space = text.find(' ');
-  if (text.starts_with("#version")) {
-    return true;
-  }
-  if (space == std::string_view::npos ||
-      text.find(' ', space + 1) != std::string_view::npos) {
-    return false;
-  }
-  spec.merges.emplace_back(text.substr(0, space), text.substr(space + 1));
-  return true;
-}
-
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view text,
-                                           const FileSubject& subject) {
+                                           const FileSubject& subject,
+                                           bool or_others) {
   TokenizerSpec spec{.subject = subject};
   TokenizerFileEvents events(spec);
   HEADWISE_TRY(read_json(text, events, subject));
-  if (events.is_vocabulary()) {
-    return subject.bad_data("is a vocabulary", "a tokenizer.json");
-  }
-  HEADWISE_TRY(check_keys(spec));
-  return spec;
-}
-
-Result<TokenizerSpec> parse_any_json(std::string_view text,
-                                     const FileSubject& subject) {
-  TokenizerSpec spec{.subject = subject};
-  TokenizerFileEvents events(spec);
-  HEADWISE_TRY(read_json(text, events, subject));
-  if (spec.json.find("config") || spec.json.find("vocab")) {
+  if (or_others && (spec.json.find("config") || spec.json.find("vocab"))) {
     return tekken_spec(spec.json, subject);
   }
-  HEADWISE_TRY(events.is_vocabulary() ? complete_vocabulary(spec)
-                                      : check_keys(spec));
+  if (events.is_vocabulary()) {
+    HEADWISE_TRY(or_others ? complete_vocabulary(spec)
+                           : Status(subject.bad_data("is a vocabulary",
+                                                     "a tokenizer.json")));
+    return spec;
+  }
+  for (std::size_t n = 0; n < spec.json.size(); ++n) {
+    if (std::ranges::count(kTokenizerKeys, spec.json.key(n)) == 0) {
+      return subject.bad_data(
+          message("has the unknown key {}", printable(spec.json.key(n))));
+    }
+  }
   return spec;
+}
+
+Result<TokenizerSpec> read_tokenizer_spec(const std::string& path) {
+  HEADWISE_TRY(check_path(kReadTokenizer, path));
+  HEADWISE_ASSIGN(const auto kind, kind_behind_links(kReadTokenizer, path));
+  std::string name = path;
+  if (kind == EntryKind::folder) {
+    HEADWISE_ASSIGN(name, find_in_folder(path));
+  }
+  HEADWISE_ASSIGN(auto file, InputFile::open(kReadTokenizer, name));
+  std::optional<Result<TokenizerSpec>> spec;
+  if (file.size()) {
+    HEADWISE_ASSIGN(auto mapped, InputFile::open(kReadTokenizer, name));
+    HEADWISE_TRY(with_mapped_bytes(std::move(mapped), [&](const auto bytes) {
+      if (text_of(bytes).starts_with(kGgufMagic)) {
+        spec = parse_gguf_tokenizer(text_of(bytes), file.subject());
+      }
+    }));
+  }
+  return spec ? *std::move(spec) : read_whole(file);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

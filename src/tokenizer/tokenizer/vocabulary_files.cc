@@ -2,14 +2,12 @@
 // vocab.txt.
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 #include <utility>
 
 #include "headwise/interop/token_text.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
-#include "tokenizer/spec_parts.h"
 #include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -23,10 +21,11 @@ Status take_flag(const JsonPart& settings, std::string_view key, Json& into) {
   return ok();
 }
 
-// What a tokenizer of the class in the settings has, with the ids of the spec.
+// What a tokenizer of the class in the settings has. Its post-processor needs
+// tokens of the spec.
 Status set_json(const JsonPart& settings,
-                std::span<const TokenizerClass> classes, TokenizerSpec& spec) {
-  const TokenIds ids = token_ids(spec);
+                std::span<const TokenizerClass> classes, const TokenIds& ids,
+                TokenizerSpec& spec) {
   std::string name;
   HEADWISE_TRY(settings.get("tokenizer_class", name));
   if (name == "PreTrainedTokenizerFast" || name == "TokenizersBackend") {
@@ -48,18 +47,23 @@ Status set_json(const JsonPart& settings,
         ErrorCode::unsupported);
   }
   spec.json = json_of(found->json);
-  if (spec.json.find("post_processor") != nullptr) {
-    set_processing_ids(ids, spec.json["post_processor"]);
+  if (spec.json.find("post_processor") == nullptr) {
+    return ok();
+  }
+  Json& processing = spec.json["post_processor"];
+  for (const std::string_view key : {"sep", "cls"}) {
+    std::string text;
+    if (!processing[key][0].get(text) || !ids.contains(text)) {
+      processing = nullptr;
+      return ok();
+    }
+    processing[key][1] = ids.at(text);
   }
   return ok();
 }
 
-// Tokens that files next to a vocabulary add to it, by their texts.
-struct AddedEntry {
-  std::optional<std::uint32_t> id{};
-  Json token{};
-};
-using AddedEntries = std::map<std::string, AddedEntry>;
+// Entries of added_tokens by their texts. Their ids are those that files say.
+using AddedEntries = std::map<std::string, Json>;
 
 // A text or an object is one token, a list several; null is none.
 Status add_entry(const JsonPart& part, AddedEntries& entries) {
@@ -76,9 +80,9 @@ Status add_entry(const JsonPart& part, AddedEntries& entries) {
   if (!part.json().get(content)) {
     HEADWISE_TRY(part.require("content", content));
   }
-  Json& token = entries[content].token;
+  Json& token = entries[content];
   if (token.is_null() || part.json().is_object()) {
-    token = added_token(content, 0);
+    token = added_token(content, nullptr);
     for (const std::string_view flag :
          {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
       HEADWISE_TRY(take_flag(part, flag, token[flag]));
@@ -107,9 +111,9 @@ Status read_entries(const std::string& path, const JsonPart& settings,
     const std::string& text = added.json.key(n);
     std::size_t id = 0;
     HEADWISE_TRY(added.part().get(text, id));
-    AddedEntry& entry = entries[text];
-    entry.id = static_cast<std::uint32_t>(id);
-    entry.token = entry.token.is_null() ? added_token(text, 0) : entry.token;
+    Json& token = entries[text];
+    token = token.is_null() ? added_token(text, nullptr) : token;
+    token["id"] = static_cast<std::uint32_t>(id);
   }
   return ok();
 }
@@ -120,21 +124,21 @@ void set_added_tokens(AddedEntries entries, TokenizerSpec& spec) {
   // The ids name the texts where they are.
   spec.vocabulary.reserve(spec.vocabulary.size() + entries.size());
   const TokenIds ids = token_ids(spec);
-  std::uint32_t next = 0;
-  for (const auto& [token, id] : spec.vocabulary) {
-    next = std::max(next, id + 1);
-  }
-  std::multimap<std::uint32_t, Json> by_id;
-  for (auto& [content, entry] : entries) {
+  using Entry = std::pair<std::string, std::uint32_t>;
+  auto next =
+      std::ranges::max_element(spec.vocabulary, {}, &Entry::second)->second;
+  std::multimap<std::uint64_t, Json> by_id;
+  for (auto& [content, token] : entries) {
     const auto known = ids.find(content);
-    const std::uint32_t id = known != ids.end() ? known->second
-                             : entry.id         ? *entry.id
-                                                : next++;
-    if (known == ids.end()) {
-      spec.vocabulary.emplace_back(content, id);
+    std::uint64_t id = 0;
+    if (known != ids.end()) {
+      id = known->second;
+    } else {
+      id = token["id"].get(id) ? id : ++next;
+      spec.vocabulary.emplace_back(content, static_cast<std::uint32_t>(id));
     }
-    entry.token["id"] = id;
-    by_id.emplace(id, std::move(entry.token));
+    token["id"] = id;
+    by_id.emplace(id, std::move(token));
   }
   Json& added = spec.json["added_tokens"] = Json::array();
   for (auto& [id, token] : by_id) {
@@ -146,40 +150,13 @@ Status read_merges_file(const std::string& path, TokenizerSpec& spec) {
   const bool release = path.ends_with("encoder.json");
   const std::string merges =
       folder_of(path) + (release ? "vocab.bpe" : "merges.txt");
-  const FileSubject subject{std::string(kReadTokenizer), merges};
   HEADWISE_ASSIGN(auto file, InputFile::open(kReadTokenizer, merges));
   HEADWISE_ASSIGN(const auto bytes, read_at_most(file, kMostTokenizerBytes));
-  HEADWISE_TRY(check_utf8(subject, text_of(bytes)));
-  const auto lines = text_lines(text_of(bytes));
-  for (std::size_t n = 0; n < lines.size(); ++n) {
-    if (!lines[n].empty() && !add_merge(lines[n], spec)) {
-      return subject_of_line(subject, n + 1)
-          .bad_data(message("is \"{}\"", printable(lines[n])),
-                    "two tokens with a space between them");
-    }
-  }
-  return ok();
-}
-
-Status set_bert_json(const JsonPart& settings, TokenizerSpec& spec) {
-  HEADWISE_TRY(set_json(settings, bert_classes(), spec));
-  for (const auto& [key, part] :
-       {std::pair("do_lower_case", "lowercase"),
-        std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
-        std::pair("strip_accents", "strip_accents")}) {
-    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"][part]));
-  }
-  const TokenIds ids = token_ids(spec);
-  Json& added = spec.json["added_tokens"] = Json::array();
-  for (const std::string_view text :
-       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-    if (const auto token = ids.find(text); token != ids.end()) {
-      added.push_back(added_token(text, token->second));
-    } else if (text != "[MASK]") {
-      return spec.subject.bad_data(message("has no token {}", text));
-    }
-  }
-  return ok();
+  HEADWISE_TRY(check_utf8(file.subject(), text_of(bytes)));
+  return each_line(
+      text_of(bytes), file.subject(),
+      [&](std::string_view line) { return add_merge(line, spec); },
+      "two tokens with a space between them");
 }
 
 }  // namespace
@@ -189,7 +166,8 @@ Status complete_vocabulary(TokenizerSpec& spec) {
   HEADWISE_TRY(read_merges_file(path, spec));
   HEADWISE_ASSIGN(const auto file,
                   read_settings(path, "tokenizer_config.json"));
-  HEADWISE_TRY(set_json(file.part(), bpe_classes(), spec));
+  const TokenIds ids = token_ids(spec);
+  HEADWISE_TRY(set_json(file.part(), bpe_classes(), ids, spec));
   Json& words = spec.json["pre_tokenizer"];
   if (words.find("add_prefix_space") != nullptr) {
     HEADWISE_TRY(
@@ -197,16 +175,36 @@ Status complete_vocabulary(TokenizerSpec& spec) {
   }
   AddedEntries entries;
   HEADWISE_TRY(read_entries(path, file.part(), entries));
-  const TokenIds ids = token_ids(spec);
   const bool named = !entries.empty();
   for (const std::string_view text : {"<|endoftext|>", "<|startoftext|>", "<s>",
                                       "</s>", "<unk>", "<pad>", "<mask>"}) {
     if (!named && ids.contains(text)) {
-      Json& token = entries[std::string(text)].token = added_token(text, 0);
+      Json& token = entries[std::string(text)] = added_token(text, nullptr);
       token["lstrip"] = text == "<mask>";
     }
   }
   set_added_tokens(std::move(entries), spec);
+  return ok();
+}
+
+Status complete_bert(const JsonPart& settings, TokenizerSpec& spec) {
+  const TokenIds ids = token_ids(spec);
+  HEADWISE_TRY(set_json(settings, bert_classes(), ids, spec));
+  for (const auto& [key, part] :
+       {std::pair("do_lower_case", "lowercase"),
+        std::pair("tokenize_chinese_chars", "handle_chinese_chars"),
+        std::pair("strip_accents", "strip_accents")}) {
+    HEADWISE_TRY(take_flag(settings, key, spec.json["normalizer"][part]));
+  }
+  Json& added = spec.json["added_tokens"] = Json::array();
+  for (const std::string_view name :
+       {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    if (const auto token = ids.find(name); token != ids.end()) {
+      added.push_back(added_token(name, token->second));
+    } else if (name != "[MASK]") {
+      return spec.subject.bad_data(message("has no token {}", name));
+    }
+  }
   return ok();
 }
 
@@ -218,13 +216,14 @@ Result<TokenizerSpec> parse_vocab_txt(std::string_view text,
   for (const std::string_view line : text_lines(text)) {
     const auto id = static_cast<std::uint32_t>(tokens.size());
     if (const Message fault = token_fault(line, tokens); !fault.empty()) {
-      return subject_of_line(subject, id + std::size_t{1}).bad_data(fault);
+      return subject.of_entry(message("line {}", id + 1).text())
+          .bad_data(fault);
     }
     spec.vocabulary.emplace_back(line, id);
   }
   HEADWISE_ASSIGN(const auto file,
                   read_settings(subject.file, "tokenizer_config.json"));
-  HEADWISE_TRY(set_bert_json(file.part(), spec));
+  HEADWISE_TRY(complete_bert(file.part(), spec));
   return spec;
 }
 

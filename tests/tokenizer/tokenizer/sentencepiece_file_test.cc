@@ -1,11 +1,9 @@
-#include "tokenizer/sentencepiece_file.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 
-#include "tokenizer/ranked_merges.h"
+#include "tokenizer/tokenizer_file.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
@@ -13,8 +11,8 @@ namespace {
 using Merges = std::vector<std::pair<std::string, std::string>>;
 
 TEST(RankedMergesTest, EachTokenHasThePairThatIsJoinedLast) {
-  const std::vector<RankedToken> tokens = {{"abc", 2}, {"bc", 0}, {"ab", 1},
-                                           {"aaa", 3}, {"aa", 3}, {"xyz", 4}};
+  const std::vector<NamedToken> tokens = {{"abc", 2}, {"bc", 0}, {"ab", 1},
+                                          {"aaa", 3}, {"aa", 3}, {"xyz", 4}};
   const auto merges = merges_of(tokens, FirstParts::bytes);
   ASSERT_EQ(merges.size(), 5U);  // nothing leads to xyz
   const auto is = [&](std::size_t n, std::string_view left,
@@ -30,7 +28,7 @@ TEST(RankedMergesTest, EachTokenHasThePairThatIsJoinedLast) {
 }
 
 TEST(RankedMergesTest, FirstPartsMayBeCharacters) {
-  const std::vector<RankedToken> tokens = {{"\u00E9a", 0}};
+  const std::vector<NamedToken> tokens = {{"\u00E9a", 0}};
   const auto merges = merges_of(tokens, FirstParts::characters);
   ASSERT_EQ(merges.size(), 1U);
   EXPECT_EQ(merges[0].left, "\u00E9");
