@@ -1,5 +1,6 @@
 #include "tokenizer/chars_map.h"
 
+#include "interop/little_endian.h"
 #include "interop/utf8.h"
 #include "tokenizer/base64.h"
 #include "unicode/characters.h"
@@ -9,13 +10,9 @@ namespace {
 
 constexpr std::size_t kUnitBytes = 4;
 
-// A number of 4 bytes, the lowest first.
 std::uint32_t unit_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t unit = 0;
-  for (std::size_t n = kUnitBytes; n-- > 0;) {
-    unit = unit << 8U | static_cast<unsigned char>(bytes[at + n]);
-  }
-  return unit;
+  return static_cast<std::uint32_t>(
+      internal::little_endian_number(bytes.substr(at, kUnitBytes)));
 }
 
 // What a unit of the trie says.

@@ -160,7 +160,7 @@ struct SentencePieceNormalizer {
 
   Status operator()(TextEdit& edit) const {
     const std::string_view text = edit.text();
-    const std::string_view space = escape ? "\u2581" : " ";
+    const std::string_view space = escape ? kWordBoundary : " ";
     bool is_begun = false;
     bool after_space = remove_extra;
     std::optional<LiteralSearch::Found> symbol = symbols.find(text, 0);

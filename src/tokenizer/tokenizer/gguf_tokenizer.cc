@@ -162,12 +162,11 @@ class GgufTokenizer {
 
   // Tokens at the beginning of a word have a mark, those inside have none.
   Result<TokenizerSpec> bert() const {
-    constexpr std::string_view kMark = "\u2581";
     TokenizerSpec spec{.subject = subject_};
     for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
       std::string token(tokens_[id].text);
-      if (token.starts_with(kMark)) {
-        token.erase(0, kMark.size());
+      if (token.starts_with(kWordBoundary)) {
+        token.erase(0, kWordBoundary.size());
       } else if (tokens_[id].type == PieceType::normal &&
                  !(token.starts_with('[') && token.ends_with(']'))) {
         token.insert(0, "##");

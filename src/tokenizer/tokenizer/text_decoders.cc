@@ -155,6 +155,38 @@ Result<DecoderStep> read_ctc_decoder(const JsonPart& part) {
   });
 }
 
+// Pieces, without their bytes: ByteFallback comes next. Keys: unk_token, and
+// unk_surface, what it becomes; strip_space (true), whether the space in front
+// of the text goes; strip_spaces (false), whether those of all its first pieces
+// go.
+Result<DecoderStep> read_sentencepiece_decoder(const JsonPart& part) {
+  std::string unknown;
+  std::string surface;
+  bool strip_space = true;
+  bool strip_spaces = false;
+  HEADWISE_TRY(part.require("unk_token", unknown));
+  HEADWISE_TRY(part.require("unk_surface", surface));
+  HEADWISE_TRY(part.get("strip_space", strip_space));
+  HEADWISE_TRY(part.get("strip_spaces", strip_spaces));
+  return with_whole_tokens(
+      [=, strips = strip_space](Tokens& tokens, Next& /*next*/) mutable {
+        for (std::string& token : tokens) {
+          const bool is_known = token != unknown;
+          if (is_known && strips && token.starts_with(kWordBoundary)) {
+            token.erase(0, kWordBoundary.size());
+            strips = strip_spaces;
+          }
+          if (is_known) {
+            replace_all(token, kWordBoundary, " ");
+          } else {
+            token = surface;
+          }
+          strips = strips && token.empty();
+        }
+        return ok();
+      });
+}
+
 // A single character is replaced in pieces of tokens, too: there is only one
 // token after Fuse.
 Result<DecoderStep> read_replace_decoder(const JsonPart& part) {

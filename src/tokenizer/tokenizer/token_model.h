@@ -63,9 +63,6 @@ struct ModelMemory {
   }
 };
 
-// Begins words in texts of SentencePiece.
-constexpr std::string_view kWordBoundary = "\u2581";
-
 class TokenModel {
  public:
   virtual ~TokenModel() = default;

@@ -12,6 +12,9 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
+// Begins words in texts of SentencePiece.
+inline constexpr std::string_view kWordBoundary = "\u2581";
+
 struct Character {
   char32_t code = 0;
   std::uint32_t bytes = 0;
