@@ -370,7 +370,7 @@ def main():
         + row_table("kLowerCases", "std::int32_t kLowerCaseDifferences", differences)
         + row_table("kTraitRows", "unsigned kTraits", traits)
         + f"const char kDecompositions[] =\n{literal(packed(parts))};\n"
-        + f"const char kClassNames[] =\n{literal(class_names)};\n"
+        + f"const char kClassNames[] =\n{literal(class_names).replace(' ', ',')};\n"
         + f"const char kClassEdges[] =\n{literal(packed(class_edges))};\n\n"
         "}  // namespace headwise::inline HEADWISE_ABI::tokenizer\n"
     )

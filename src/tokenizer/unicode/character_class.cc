@@ -13,7 +13,7 @@ std::size_t class_place(std::string_view wanted) {
   const std::string_view names = kClassNames;
   std::size_t place = 0;
   for (std::size_t at = 0, end = 0; at < names.size(); at = end + 1) {
-    end = std::min(names.find_first_of("= \n", at), names.size());
+    end = std::min(names.find_first_of("=,\n", at), names.size());
     if (names.substr(at, end - at) == wanted) {
       break;
     }

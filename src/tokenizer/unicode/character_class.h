@@ -119,7 +119,7 @@ std::vector<char32_t> named_class(std::string_view name, bool in_bracket);
 // kLowerCases[code].
 extern const CodeTable kLowerCases;
 extern const std::int32_t kLowerCaseDifferences[];
-// Names of the same class are joined by '='. "word]": words in brackets.
+// Names of the same class have a '=' between them. "word]": words in brackets.
 extern const char kClassNames[];
 // For each class twice the number of its edges, plus 1 if the bits of a
 // CategorySet follow; then the distances between the edges, modulo U+110000,

@@ -440,155 +440,155 @@ y9$o.$%$l($sB$[${x|7$zl{7$vip#$wmp#$su|7$|yt;$w~p#$|i\$wr\$}ji8$m3$rky;$3$suq
 #$mnk8$p|z;$ks{;$~vk8$#$_$sxl8$v}k8$x{q#$mlr#$o+$Y$o%$rqr#$}nk<$lro8$o;$i1$|s
 t#$a$yzt#$w|r8$t~o<$ump<$}7$y+$xps8$jzu#$yiv#$-$1$7$1$m#$isv8)";
 const char kClassNames[] =
-R"(lu=uppercaseletter ll=lowercaseletter lt=titlecaseletter casedletter=lc
-lm=modifierletter lo=otherletter l=letter mn=nonspacingmark mc=spacingmark
-enclosingmark=me combiningmark=m=mark decimalnumber=digit=nd letternumber=nl
-no=othernumber n=number connectorpunctuation=pc dashpunctuation=pd
-openpunctuation=ps closepunctuation=pe initialpunctuation=pi
-finalpunctuation=pf otherpunctuation=po p=punct=punctuation mathsymbol=sm
-currencysymbol=sc modifiersymbol=sk othersymbol=so s=symbol posixpunct
-spaceseparator=zs separator=z cf=format
+R"(lu=uppercaseletter,ll=lowercaseletter,lt=titlecaseletter,casedletter=lc
+lm=modifierletter,lo=otherletter,l=letter,mn=nonspacingmark,mc=spacingmark
+enclosingmark=me,combiningmark=m=mark,decimalnumber=digit=nd,letternumber=nl
+no=othernumber,n=number,connectorpunctuation=pc,dashpunctuation=pd
+openpunctuation=ps,closepunctuation=pe,initialpunctuation=pi
+finalpunctuation=pf,otherpunctuation=po,p=punct=punctuation,mathsymbol=sm
+currencysymbol=sc,modifiersymbol=sk,othersymbol=so,s=symbol,posixpunct
+spaceseparator=zs,separator=z,cf=format
 cs=inhighprivateusesurrogates=inhighsurrogates=inlowsurrogates=surrogate
-co=privateuse graph print space=whitespace=wspace assigned cn=unassigned
-unknown=zzzz c=other any cc=cntrl=control common=zyyy ascii=inbasiclatin
-blank patternwhitespace=patws newline term=terminalpunctuation
-sentenceterminal=sterm patsyn=patternsyntax qmark=quotationmark emoji
-ecomp=emojicomponent caseignorable=ci hyphen ahex=asciihexdigit=xdigit
-hex=hexdigit latin=latn dia=diacritic omath=othermath math sd=softdotted
-inlatin1supplement extendedpictographic=extpict olower=otherlowercase cased
-lower=lowercase incb defaultignorablecodepoint=di graphemeextend=grext word
-idcompatmathcontinue changeswhencasefolded=cwcf ext=extender xidc=xidcontinue
-idc=idcontinue oidc=otheridcontinue inlatinextendeda
-changeswhentitlecased=cwt changeswhencasemapped=cwcm
-changeswhenuppercased=cwu dep=deprecated inlatinextendedb inipaextensions
-inspacingmodifierletters bopo=bopomofo incombiningdiacriticalmarks
-inherited=qaai=zinh alpha=alphabetic alnum oalpha=otheralphabetic
-odi=otherdefaultignorablecodepoint greek=grek ingreekandcoptic xids=xidstart
-changeswhenlowercased=cwl copt=coptic=qaac cyrillic=cyrl incyrillic
-incyrillicsupplement inarmenian armenian=armn inhebrew hebr=hebrew
-arab=arabic pcm=prependedconcatenationmark inarabic bidic=bidicontrol
-mcm=modifiercombiningmark syrc=syriac insyriac inarabicsupplement thaa=thaana
-inthaana nko=nkoo innko samaritan=samr insamaritan mand=mandaic inmandaic
-insyriacsupplement inarabicextendedb inarabicextendeda deva=devanagari
-indevanagari graphemelink=grlink beng=bengali inbengali
-ogrext=othergraphemeextend graphemebase=grbase ingurmukhi gurmukhi=guru
-ingujarati gujarati=gujr inoriya oriya=orya intamil tamil=taml telu=telugu
-intelugu kannada=knda inkannada malayalam=mlym inmalayalam insinhala
-sinh=sinhala inthai thai loe=logicalorderexception inlao lao=laoo
-tibetan=tibt intibetan inmyanmar myanmar=mymr geor=georgian ingeorgian
-inhanguljamo hang=hangul ethi=ethiopic inethiopic inethiopicsupplement
-cher=cherokee incherokee inunifiedcanadianaboriginalsyllabics
-canadianaboriginal=cans ogam=ogham inogham runic=runr inrunic tagalog=tglg
-intagalog hano=hanunoo inhanunoo buhd=buhid inbuhid tagb=tagbanwa intagbanwa
-khmer=khmr inkhmer mong=mongolian inmongolian variationselector=vs
-ids=idstart oids=otheridstart inunifiedcanadianaboriginalsyllabicsextended
-limb=limbu inlimbu taile=tale intaile newtailue=talu innewtailue
-inkhmersymbols bugi=buginese inbuginese lana=taitham intaitham
-incombiningdiacriticalmarksextended bali=balinese inbalinese insundanese
-sund=sundanese batak=batk inbatak lepc=lepcha inlepcha inolchiki=olchiki=olck
-incyrillicextendedc ingeorgianextended insundanesesupplement
-invedicextensions inphoneticextensions inphoneticextensionssupplement
-incombiningdiacriticalmarkssupplement inlatinextendedadditional
-ingreekextended ingeneralpunctuation joinc=joincontrol lineseparator=zl
-paragraphseparator=zp dash insuperscriptsandsubscripts incurrencysymbols
-incombiningdiacriticalmarksforsymbols inletterlikesymbols innumberforms
-otheruppercase=oupper upper=uppercase inarrows inmathematicaloperators
-idcompatmathstart inmiscellaneoustechnical emojipresentation=epres
-incontrolpictures inopticalcharacterrecognition inenclosedalphanumerics word]
-inboxdrawing inblockelements ingeometricshapes inmiscellaneoussymbols
-ebase=emojimodifierbase indingbats inmiscellaneousmathematicalsymbolsa
-insupplementalarrowsa brai=braille=inbraillepatterns insupplementalarrowsb
-inmiscellaneousmathematicalsymbolsb insupplementalmathematicaloperators
-inmiscellaneoussymbolsandarrows inglagolitic glag=glagolitic inlatinextendedc
-incoptic ingeorgiansupplement tfng=tifinagh intifinagh inethiopicextended
-incyrillicextendeda insupplementalpunctuation radical han=hani
-incjkradicalssupplement inkangxiradicals innoblock idsb=idsbinaryoperator
-inideographicdescriptioncharacters idst=idstrinaryoperator
-idsu=idsunaryoperator incjksymbolsandpunctuation ideo=ideographic inhiragana
-hira=hiragana inkatakana kana=katakana inbopomofo inhangulcompatibilityjamo
-inkanbun inbopomofoextended incjkstrokes inkatakanaphoneticextensions
-inenclosedcjklettersandmonths incjkcompatibility
-incjkunifiedideographsextensiona uideo=unifiedideograph
-inyijinghexagramsymbols incjkunifiedideographs yi=yiii inyisyllables
-inyiradicals inlisu lisu vai=vaii invai incyrillicextendedb bamu=bamum
-inbamum inmodifiertoneletters inlatinextendedd sylo=sylotinagri insylotinagri
-incommonindicnumberforms phag=phagspa inphagspa saur=saurashtra insaurashtra
-indevanagariextended kali=kayahli inkayahli rejang=rjng inrejang
-inhanguljamoextendeda java=javanese injavanese inmyanmarextendedb cham incham
-inmyanmarextendeda taiviet=tavt intaiviet meeteimayek=mtei
-inmeeteimayekextensions inethiopicextendeda inlatinextendede
-incherokeesupplement inmeeteimayek inhangulsyllables inhanguljamoextendedb
-inprivateusearea incjkcompatibilityideographs inalphabeticpresentationforms
-inarabicpresentationformsa nchar=noncharactercodepoint invariationselectors
-inverticalforms incombininghalfmarks incjkcompatibilityforms
-insmallformvariants inarabicpresentationformsb inhalfwidthandfullwidthforms
-inspecials linb=linearb inlinearbsyllabary inlinearbideograms inaegeannumbers
-inancientgreeknumbers inancientsymbols inphaistosdisc lyci=lycian inlycian
-cari=carian incarian incopticepactnumbers ital=olditalic inolditalic
-goth=gothic ingothic oldpermic=perm inoldpermic ugar=ugaritic inugaritic
-oldpersian=xpeo inoldpersian deseret=dsrt=indeseret inshavian=shavian=shaw
-osma=osmanya inosmanya osage=osge inosage elba=elbasan inelbasan
-aghb=caucasianalbanian incaucasianalbanian vith=vithkuqi invithkuqi
-todhri=todr intodhri lina=lineara inlineara inlatinextendedf cprt=cypriot
-incypriotsyllabary armi=imperialaramaic inimperialaramaic
-inpalmyrene=palm=palmyrene nabataean=nbat innabataean hatr=hatran inhatran
-phnx=phoenician inphoenician lydi=lydian inlydian
-inmeroitichieroglyphs=mero=meroitichieroglyphs merc=meroiticcursive
-inmeroiticcursive khar=kharoshthi inkharoshthi
-inoldsoutharabian=oldsoutharabian=sarb inoldnortharabian=narb=oldnortharabian
-mani=manichaean inmanichaean avestan=avst inavestan
-inscriptionalparthian=prti ininscriptionalparthian inscriptionalpahlavi=phli
-ininscriptionalpahlavi phlp=psalterpahlavi inpsalterpahlavi oldturkic=orkh
-inoldturkic hung=oldhungarian inoldhungarian hanifirohingya=rohg
-inhanifirohingya gara=garay ingaray inruminumeralsymbols yezi=yezidi inyezidi
-inarabicextendedc oldsogdian=sogo inoldsogdian sogd=sogdian insogdian
-olduyghur=ougr inolduyghur chorasmian=chrs inchorasmian elym=elymaic
-inelymaic brah=brahmi inbrahmi kaithi=kthi inkaithi sora=sorasompeng
-insorasompeng cakm=chakma inchakma mahajani=mahj inmahajani
-insharada=sharada=shrd insinhalaarchaicnumbers khoj=khojki inkhojki
-mult=multani inmultani khudawadi=sind inkhudawadi gran=grantha ingrantha
-tulutigalari=tutg intulutigalari newa innewa tirh=tirhuta intirhuta
-sidd=siddham insiddham modi inmodi inmongoliansupplement takr=takri intakri
-inmyanmarextendedc ahom inahom dogr=dogra indogra wara=warangciti
-inwarangciti diak=divesakuru indivesakuru nand=nandinagari innandinagari
-zanabazarsquare=zanb inzanabazarsquare soyo=soyombo insoyombo
-inunifiedcanadianaboriginalsyllabicsextendeda pauc=paucinhau inpaucinhau
-indevanagariextendeda sunu=sunuwar insunuwar bhaiksuki=bhks inbhaiksuki
-marc=marchen inmarchen gonm=masaramgondi inmasaramgondi gong=gunjalagondi
-ingunjalagondi maka=makasar inmakasar kawi inkawi inlisusupplement
-intamilsupplement cuneiform=xsux incuneiform incuneiformnumbersandpunctuation
-inearlydynasticcuneiform cpmn=cyprominoan incyprominoan inegyptianhieroglyphs
-egyp=egyptianhieroglyphs inegyptianhieroglyphformatcontrols
-inegyptianhieroglyphsextendeda anatolianhieroglyphs=hluw
-inanatolianhieroglyphs gukh=gurungkhema ingurungkhema inbamumsupplement
-mro=mroo inmro tangsa=tnsa intangsa bass=bassavah inbassavah hmng=pahawhhmong
-inpahawhhmong kiratrai=krai inkiratrai medefaidrin=medf inmedefaidrin
-miao=plrd inmiao tang=tangut inideographicsymbolsandpunctuation nshu=nushu
-khitansmallscript=kits intangut intangutcomponents inkhitansmallscript
-intangutsupplement inkanaextendedb inkanasupplement inkanaextendeda
-insmallkanaextension innushu dupl=duployan induployan
-inshorthandformatcontrols insymbolsforlegacycomputingsupplement
-inznamennymusicalnotation inbyzantinemusicalsymbols inmusicalsymbols
-inancientgreekmusicalnotation inkaktoviknumerals inmayannumerals
-intaixuanjingsymbols incountingrodnumerals inmathematicalalphanumericsymbols
-sgnw=signwriting insuttonsignwriting inlatinextendedg inglagoliticsupplement
-incyrillicextendedd hmnp=nyiakengpuachuehmong innyiakengpuachuehmong toto
-intoto wancho=wcho inwancho nagm=nagmundari innagmundari olonal=onao inolonal
-inethiopicextendedb mend=mendekikakui inmendekikakui adlam=adlm inadlam
-inindicsiyaqnumbers inottomansiyaqnumbers
-inarabicmathematicalalphabeticsymbols inmahjongtiles indominotiles
-inplayingcards inenclosedalphanumericsupplement regionalindicator=ri
-inenclosedideographicsupplement inmiscellaneoussymbolsandpictographs
-emod=emojimodifier inemoticons inornamentaldingbats intransportandmapsymbols
-inalchemicalsymbols ingeometricshapesextended insupplementalarrowsc
-insupplementalsymbolsandpictographs inchesssymbols
-insymbolsandpictographsextendeda insymbolsforlegacycomputing
-incjkunifiedideographsextensionb incjkunifiedideographsextensionc
-incjkunifiedideographsextensiond incjkunifiedideographsextensione
-incjkunifiedideographsextensionf incjkunifiedideographsextensioni
-incjkcompatibilityideographssupplement incjkunifiedideographsextensiong
-incjkunifiedideographsextensionh intags invariationselectorssupplement
-insupplementaryprivateuseareaa insupplementaryprivateuseareab)";
+co=privateuse,graph,print,space=whitespace=wspace,assigned,cn=unassigned
+unknown=zzzz,c=other,any,cc=cntrl=control,common=zyyy,ascii=inbasiclatin
+blank,patternwhitespace=patws,newline,term=terminalpunctuation
+sentenceterminal=sterm,patsyn=patternsyntax,qmark=quotationmark,emoji
+ecomp=emojicomponent,caseignorable=ci,hyphen,ahex=asciihexdigit=xdigit
+hex=hexdigit,latin=latn,dia=diacritic,omath=othermath,math,sd=softdotted
+inlatin1supplement,extendedpictographic=extpict,olower=otherlowercase,cased
+lower=lowercase,incb,defaultignorablecodepoint=di,graphemeextend=grext,word
+idcompatmathcontinue,changeswhencasefolded=cwcf,ext=extender,xidc=xidcontinue
+idc=idcontinue,oidc=otheridcontinue,inlatinextendeda
+changeswhentitlecased=cwt,changeswhencasemapped=cwcm
+changeswhenuppercased=cwu,dep=deprecated,inlatinextendedb,inipaextensions
+inspacingmodifierletters,bopo=bopomofo,incombiningdiacriticalmarks
+inherited=qaai=zinh,alpha=alphabetic,alnum,oalpha=otheralphabetic
+odi=otherdefaultignorablecodepoint,greek=grek,ingreekandcoptic,xids=xidstart
+changeswhenlowercased=cwl,copt=coptic=qaac,cyrillic=cyrl,incyrillic
+incyrillicsupplement,inarmenian,armenian=armn,inhebrew,hebr=hebrew
+arab=arabic,pcm=prependedconcatenationmark,inarabic,bidic=bidicontrol
+mcm=modifiercombiningmark,syrc=syriac,insyriac,inarabicsupplement,thaa=thaana
+inthaana,nko=nkoo,innko,samaritan=samr,insamaritan,mand=mandaic,inmandaic
+insyriacsupplement,inarabicextendedb,inarabicextendeda,deva=devanagari
+indevanagari,graphemelink=grlink,beng=bengali,inbengali
+ogrext=othergraphemeextend,graphemebase=grbase,ingurmukhi,gurmukhi=guru
+ingujarati,gujarati=gujr,inoriya,oriya=orya,intamil,tamil=taml,telu=telugu
+intelugu,kannada=knda,inkannada,malayalam=mlym,inmalayalam,insinhala
+sinh=sinhala,inthai,thai,loe=logicalorderexception,inlao,lao=laoo
+tibetan=tibt,intibetan,inmyanmar,myanmar=mymr,geor=georgian,ingeorgian
+inhanguljamo,hang=hangul,ethi=ethiopic,inethiopic,inethiopicsupplement
+cher=cherokee,incherokee,inunifiedcanadianaboriginalsyllabics
+canadianaboriginal=cans,ogam=ogham,inogham,runic=runr,inrunic,tagalog=tglg
+intagalog,hano=hanunoo,inhanunoo,buhd=buhid,inbuhid,tagb=tagbanwa,intagbanwa
+khmer=khmr,inkhmer,mong=mongolian,inmongolian,variationselector=vs
+ids=idstart,oids=otheridstart,inunifiedcanadianaboriginalsyllabicsextended
+limb=limbu,inlimbu,taile=tale,intaile,newtailue=talu,innewtailue
+inkhmersymbols,bugi=buginese,inbuginese,lana=taitham,intaitham
+incombiningdiacriticalmarksextended,bali=balinese,inbalinese,insundanese
+sund=sundanese,batak=batk,inbatak,lepc=lepcha,inlepcha,inolchiki=olchiki=olck
+incyrillicextendedc,ingeorgianextended,insundanesesupplement
+invedicextensions,inphoneticextensions,inphoneticextensionssupplement
+incombiningdiacriticalmarkssupplement,inlatinextendedadditional
+ingreekextended,ingeneralpunctuation,joinc=joincontrol,lineseparator=zl
+paragraphseparator=zp,dash,insuperscriptsandsubscripts,incurrencysymbols
+incombiningdiacriticalmarksforsymbols,inletterlikesymbols,innumberforms
+otheruppercase=oupper,upper=uppercase,inarrows,inmathematicaloperators
+idcompatmathstart,inmiscellaneoustechnical,emojipresentation=epres
+incontrolpictures,inopticalcharacterrecognition,inenclosedalphanumerics,word]
+inboxdrawing,inblockelements,ingeometricshapes,inmiscellaneoussymbols
+ebase=emojimodifierbase,indingbats,inmiscellaneousmathematicalsymbolsa
+insupplementalarrowsa,brai=braille=inbraillepatterns,insupplementalarrowsb
+inmiscellaneousmathematicalsymbolsb,insupplementalmathematicaloperators
+inmiscellaneoussymbolsandarrows,inglagolitic,glag=glagolitic,inlatinextendedc
+incoptic,ingeorgiansupplement,tfng=tifinagh,intifinagh,inethiopicextended
+incyrillicextendeda,insupplementalpunctuation,radical,han=hani
+incjkradicalssupplement,inkangxiradicals,innoblock,idsb=idsbinaryoperator
+inideographicdescriptioncharacters,idst=idstrinaryoperator
+idsu=idsunaryoperator,incjksymbolsandpunctuation,ideo=ideographic,inhiragana
+hira=hiragana,inkatakana,kana=katakana,inbopomofo,inhangulcompatibilityjamo
+inkanbun,inbopomofoextended,incjkstrokes,inkatakanaphoneticextensions
+inenclosedcjklettersandmonths,incjkcompatibility
+incjkunifiedideographsextensiona,uideo=unifiedideograph
+inyijinghexagramsymbols,incjkunifiedideographs,yi=yiii,inyisyllables
+inyiradicals,inlisu,lisu,vai=vaii,invai,incyrillicextendedb,bamu=bamum
+inbamum,inmodifiertoneletters,inlatinextendedd,sylo=sylotinagri,insylotinagri
+incommonindicnumberforms,phag=phagspa,inphagspa,saur=saurashtra,insaurashtra
+indevanagariextended,kali=kayahli,inkayahli,rejang=rjng,inrejang
+inhanguljamoextendeda,java=javanese,injavanese,inmyanmarextendedb,cham,incham
+inmyanmarextendeda,taiviet=tavt,intaiviet,meeteimayek=mtei
+inmeeteimayekextensions,inethiopicextendeda,inlatinextendede
+incherokeesupplement,inmeeteimayek,inhangulsyllables,inhanguljamoextendedb
+inprivateusearea,incjkcompatibilityideographs,inalphabeticpresentationforms
+inarabicpresentationformsa,nchar=noncharactercodepoint,invariationselectors
+inverticalforms,incombininghalfmarks,incjkcompatibilityforms
+insmallformvariants,inarabicpresentationformsb,inhalfwidthandfullwidthforms
+inspecials,linb=linearb,inlinearbsyllabary,inlinearbideograms,inaegeannumbers
+inancientgreeknumbers,inancientsymbols,inphaistosdisc,lyci=lycian,inlycian
+cari=carian,incarian,incopticepactnumbers,ital=olditalic,inolditalic
+goth=gothic,ingothic,oldpermic=perm,inoldpermic,ugar=ugaritic,inugaritic
+oldpersian=xpeo,inoldpersian,deseret=dsrt=indeseret,inshavian=shavian=shaw
+osma=osmanya,inosmanya,osage=osge,inosage,elba=elbasan,inelbasan
+aghb=caucasianalbanian,incaucasianalbanian,vith=vithkuqi,invithkuqi
+todhri=todr,intodhri,lina=lineara,inlineara,inlatinextendedf,cprt=cypriot
+incypriotsyllabary,armi=imperialaramaic,inimperialaramaic
+inpalmyrene=palm=palmyrene,nabataean=nbat,innabataean,hatr=hatran,inhatran
+phnx=phoenician,inphoenician,lydi=lydian,inlydian
+inmeroitichieroglyphs=mero=meroitichieroglyphs,merc=meroiticcursive
+inmeroiticcursive,khar=kharoshthi,inkharoshthi
+inoldsoutharabian=oldsoutharabian=sarb,inoldnortharabian=narb=oldnortharabian
+mani=manichaean,inmanichaean,avestan=avst,inavestan
+inscriptionalparthian=prti,ininscriptionalparthian,inscriptionalpahlavi=phli
+ininscriptionalpahlavi,phlp=psalterpahlavi,inpsalterpahlavi,oldturkic=orkh
+inoldturkic,hung=oldhungarian,inoldhungarian,hanifirohingya=rohg
+inhanifirohingya,gara=garay,ingaray,inruminumeralsymbols,yezi=yezidi,inyezidi
+inarabicextendedc,oldsogdian=sogo,inoldsogdian,sogd=sogdian,insogdian
+olduyghur=ougr,inolduyghur,chorasmian=chrs,inchorasmian,elym=elymaic
+inelymaic,brah=brahmi,inbrahmi,kaithi=kthi,inkaithi,sora=sorasompeng
+insorasompeng,cakm=chakma,inchakma,mahajani=mahj,inmahajani
+insharada=sharada=shrd,insinhalaarchaicnumbers,khoj=khojki,inkhojki
+mult=multani,inmultani,khudawadi=sind,inkhudawadi,gran=grantha,ingrantha
+tulutigalari=tutg,intulutigalari,newa,innewa,tirh=tirhuta,intirhuta
+sidd=siddham,insiddham,modi,inmodi,inmongoliansupplement,takr=takri,intakri
+inmyanmarextendedc,ahom,inahom,dogr=dogra,indogra,wara=warangciti
+inwarangciti,diak=divesakuru,indivesakuru,nand=nandinagari,innandinagari
+zanabazarsquare=zanb,inzanabazarsquare,soyo=soyombo,insoyombo
+inunifiedcanadianaboriginalsyllabicsextendeda,pauc=paucinhau,inpaucinhau
+indevanagariextendeda,sunu=sunuwar,insunuwar,bhaiksuki=bhks,inbhaiksuki
+marc=marchen,inmarchen,gonm=masaramgondi,inmasaramgondi,gong=gunjalagondi
+ingunjalagondi,maka=makasar,inmakasar,kawi,inkawi,inlisusupplement
+intamilsupplement,cuneiform=xsux,incuneiform,incuneiformnumbersandpunctuation
+inearlydynasticcuneiform,cpmn=cyprominoan,incyprominoan,inegyptianhieroglyphs
+egyp=egyptianhieroglyphs,inegyptianhieroglyphformatcontrols
+inegyptianhieroglyphsextendeda,anatolianhieroglyphs=hluw
+inanatolianhieroglyphs,gukh=gurungkhema,ingurungkhema,inbamumsupplement
+mro=mroo,inmro,tangsa=tnsa,intangsa,bass=bassavah,inbassavah,hmng=pahawhhmong
+inpahawhhmong,kiratrai=krai,inkiratrai,medefaidrin=medf,inmedefaidrin
+miao=plrd,inmiao,tang=tangut,inideographicsymbolsandpunctuation,nshu=nushu
+khitansmallscript=kits,intangut,intangutcomponents,inkhitansmallscript
+intangutsupplement,inkanaextendedb,inkanasupplement,inkanaextendeda
+insmallkanaextension,innushu,dupl=duployan,induployan
+inshorthandformatcontrols,insymbolsforlegacycomputingsupplement
+inznamennymusicalnotation,inbyzantinemusicalsymbols,inmusicalsymbols
+inancientgreekmusicalnotation,inkaktoviknumerals,inmayannumerals
+intaixuanjingsymbols,incountingrodnumerals,inmathematicalalphanumericsymbols
+sgnw=signwriting,insuttonsignwriting,inlatinextendedg,inglagoliticsupplement
+incyrillicextendedd,hmnp=nyiakengpuachuehmong,innyiakengpuachuehmong,toto
+intoto,wancho=wcho,inwancho,nagm=nagmundari,innagmundari,olonal=onao,inolonal
+inethiopicextendedb,mend=mendekikakui,inmendekikakui,adlam=adlm,inadlam
+inindicsiyaqnumbers,inottomansiyaqnumbers
+inarabicmathematicalalphabeticsymbols,inmahjongtiles,indominotiles
+inplayingcards,inenclosedalphanumericsupplement,regionalindicator=ri
+inenclosedideographicsupplement,inmiscellaneoussymbolsandpictographs
+emod=emojimodifier,inemoticons,inornamentaldingbats,intransportandmapsymbols
+inalchemicalsymbols,ingeometricshapesextended,insupplementalarrowsc
+insupplementalsymbolsandpictographs,inchesssymbols
+insymbolsandpictographsextendeda,insymbolsforlegacycomputing
+incjkunifiedideographsextensionb,incjkunifiedideographsextensionc
+incjkunifiedideographsextensiond,incjkunifiedideographsextensione
+incjkunifiedideographsextensionf,incjkunifiedideographsextensioni
+incjkcompatibilityideographssupplement,incjkunifiedideographsextensiong
+incjkunifiedideographsextensionh,intags,invariationselectorssupplement
+insupplementaryprivateuseareaa,insupplementaryprivateuseareab)";
 const char kClassEdges[] =
 R"($$$%$'$*$+$3$B$C$c$w%$i*$s+$k7$qN$oq#$}|#$il($mv0$utA$oqc$yj{%$ws~+$qjk8$s
 oo8$k}|P$qlll$$}vvv($q~}r0$}pqu1$ivuu1$kkiiq%$ypllx,$wiwvx9$sqvuyS$t~~}ua$x||
