@@ -1,19 +1,38 @@
 #include "unicode/character_class.h"
 
 #include <algorithm>
-#include <span>
+#include <iterator>
+#include <memory>
 #include <string>
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
 
-std::uint32_t next_varint(const std::uint8_t*& bytes) {
-  std::uint32_t number = 0;
-  unsigned shift = 0;
-  for (; *bytes >= 128; ++bytes, shift += 7) {
-    number |= (*bytes & 127U) << shift;
+// The place of a name's class among all; none: their number.
+std::size_t class_place(std::string_view wanted) {
+  const std::string_view names = kClassNames;
+  std::size_t place = 0;
+  for (std::size_t at = 0, end = 0; at < names.size(); at = end + 1) {
+    end = std::min(names.find_first_of("=,\n", at), names.size());
+    if (names.substr(at, end - at) == wanted) {
+      break;
+    }
+    place += kClassNames[end] != '=' ? 1 : 0;
   }
-  return number | std::uint32_t{*bytes++} << shift;
+  return place;
+}
+
+std::vector<char32_t> category_edges(CategorySet set) {
+  std::vector<char32_t> edges;
+  char32_t at = 0;
+  kKinds.for_each_run([&](std::uint32_t length, unsigned kind) {
+    const bool is_inside = edges.size() % 2 == 1;
+    if (set.has(static_cast<Category>(kind & kCategoryBits)) != is_inside) {
+      edges.push_back(at);
+    }
+    at += length;
+  });
+  return edges;
 }
 
 }  // namespace
@@ -39,27 +58,25 @@ std::uint32_t trailing_space(std::string_view text) {
   return size;
 }
 
-LowerCase lower_case(char32_t code) {
-  if (code < 0x80) {
-    return {code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code};
+const std::uint8_t* CodeTable::unpack() const {
+  auto values = std::make_unique<std::uint8_t[]>(kCodes);
+  std::uint8_t* end = values.get();
+  for_each_run([&](std::uint32_t length, std::uint8_t value) {
+    end = std::fill_n(end, length, value);
+  });
+  const std::uint8_t* first = nullptr;
+  if (!values_.compare_exchange_strong(first, values.get())) {
+    return first;  // another thread's
   }
+  return values.release();
+}
+
+LowerCase lower_case(char32_t code) {
   if (code == 0x130) {
     return {'i', 0x307};
   }
-  const std::span runs(kLowerCase, kLowerCaseRuns);
-  const auto run =
-      std::ranges::lower_bound(runs, code, {}, &LowerCaseRun::last);
-  if (run == runs.end() || code < run->first ||
-      (code - run->first) % run->step != 0) {
-    return {code};
-  }
-  return {code + static_cast<char32_t>(run->difference)};
-}
-
-unsigned script_class(char32_t code) {
-  const std::span runs(kScripts, kScriptRuns);
-  const auto after = std::ranges::upper_bound(runs, code << 8U | 0xFFU);
-  return *(after - 1) & 0xFFU;
+  const std::int32_t difference = kLowerCaseDifferences[kLowerCases[code]];
+  return {code + static_cast<char32_t>(difference)};
 }
 
 std::vector<char32_t> named_class(std::string_view name, bool in_bracket) {
@@ -73,18 +90,25 @@ std::vector<char32_t> named_class(std::string_view name, bool in_bracket) {
   if (in_bracket && key == "word") {
     key = "word]";
   }
-  const std::span known(kNamedClasses, kNamedClassCount);
-  const auto row = std::ranges::lower_bound(known, key, {}, &NamedClass::name);
-  std::vector<char32_t> edges;
-  if (row == known.end() || row->name != key) {
-    return edges;
-  }
-  const std::uint8_t* packed = kNamedClassRuns + row->offset;
-  edges.resize(next_varint(packed));
+  PackedNumbers numbers(kClassEdges);
+  std::vector<char32_t> stored;
+  CategorySet set;
   char32_t at = 0;
-  for (char32_t& edge : edges) {
-    edge = at += next_varint(packed);
-  }
+  std::size_t place = class_place(key);
+  do {
+    if (numbers.is_at_end()) {
+      return {};
+    }
+    const std::uint32_t header = numbers.next();
+    set.bits = header % 2 == 1 ? numbers.next() : 0;
+    stored.resize(header / 2);
+    for (char32_t& edge : stored) {
+      edge = at = (at + numbers.next()) % CodeTable::kCodes;
+    }
+  } while (place-- > 0);
+  std::vector<char32_t> edges;
+  std::ranges::set_symmetric_difference(stored, category_edges(set),
+                                        std::back_inserter(edges));
   if (edges.size() % 2 == 1) {
     edges.push_back(0x110000);
   }

@@ -10,6 +10,7 @@
 
 #include "headwise/version.h"
 #include "unicode/characters.h"
+#include "unicode/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
@@ -60,12 +61,9 @@ inline constexpr unsigned kCategoryBits = 0x1F;
 inline constexpr unsigned kWordBit = 0x20;
 inline constexpr unsigned kPunctuationBit = 0x40;
 inline constexpr unsigned kAccentBit = 0x80;
-extern const std::uint16_t kKindBlocks[0x110000 / 128];
-extern const std::uint8_t kKinds[];
+extern const CodeTable kKinds;
 
-inline unsigned kind_of(char32_t code) {
-  return kKinds[std::size_t{kKindBlocks[code >> 7U]} << 7U | (code & 127U)];
-}
+inline unsigned kind_of(char32_t code) { return kKinds[code]; }
 
 inline Category category(char32_t code) {
   return static_cast<Category>(kind_of(code) & kCategoryBits);
@@ -110,21 +108,8 @@ LowerCase lower_case(char32_t code);
 
 // The pre-tokenizer UnicodeScripts cuts between characters of different
 // classes; one of class 0 joins any class.
-unsigned script_class(char32_t code);
-
-// The characters first, first + step, ... last become lower case by adding
-// `difference`. Sorted.
-struct LowerCaseRun {
-  char32_t first;
-  char32_t last;
-  char32_t step;
-  std::int32_t difference;
-};
-extern const LowerCaseRun kLowerCase[];
-extern const std::size_t kLowerCaseRuns;
-// First character << 8 | class, sorted.
-extern const std::uint32_t kScripts[];
-extern const std::size_t kScriptRuns;
+extern const CodeTable kScripts;
+inline unsigned script_class(char32_t code) { return kScripts[code]; }
 
 // The characters of \p{NAME} in a regular expression: those from the first edge
 // up to, but without, the second, and so on in pairs. The last edge may be
@@ -133,14 +118,16 @@ extern const std::size_t kScriptRuns;
 // words lack six characters.
 std::vector<char32_t> named_class(std::string_view name, bool in_bracket);
 
-struct NamedClass {
-  const char* name;    // "word]": words in brackets
-  std::size_t offset;  // in kNamedClassRuns
-};
-extern const NamedClass kNamedClasses[];
-extern const std::size_t kNamedClassCount;
-// Of each class the number of its edges and the distances between them, from 0,
-// as varints. The edge U+110000 is left out.
-extern const std::uint8_t kNamedClassRuns[];
+// A character becomes lower case by adding the difference at
+// kLowerCases[code].
+extern const CodeTable kLowerCases;
+extern const std::int32_t kLowerCaseDifferences[];
+// Names of the same class have a '=' between them. "word]": words in brackets.
+extern const char kClassNames[];
+// For each class twice the number of its edges, plus 1 if the bits of a
+// CategorySet follow; then the distances between the edges, modulo U+110000,
+// the first from the last edge of the class before. With a set, the edges are
+// those of the characters that are only in the class or only in the set.
+extern const char kClassEdges[];
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -1,6 +1,6 @@
 // What a character is to the normalizers of the reference: models were trained
 // on its choices, and its parts have different versions of Unicode. Tables:
-// tools/character_traits.py.
+// tools/unicode_tables.py.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headwise/version.h"
+#include "unicode/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
@@ -48,13 +49,14 @@ inline constexpr unsigned kIdeographBit = 0x40;
 inline constexpr unsigned kNonspacingBit = 0x80;
 inline constexpr unsigned kUpperCaseBit = 0x100;  // has a lower case
 
-extern const std::uint16_t kTraitBlocks[0x110000 / 128];
-extern const std::uint8_t kTraitRows[];
-extern const CharacterTraits kTraits[];
+extern const CodeTable kTraitRows;
+// The bits, then the combining class << 9, then the grapheme class << 17.
+extern const unsigned kTraits[];
 
-inline const CharacterTraits& traits(char32_t code) {
-  return kTraits[kTraitRows[std::size_t{kTraitBlocks[code >> 7U]} << 7U |
-                            (code & 127U)]];
+inline CharacterTraits traits(char32_t code) {
+  const unsigned row = kTraits[kTraitRows[code]];
+  return {row & 0x1FFU, static_cast<std::uint8_t>(row >> 9U & 0xFFU),
+          static_cast<GraphemeClass>(row >> 17U)};
 }
 
 // Whether the form keeps this character and its place, unless it composes with
@@ -80,24 +82,11 @@ void sort_marks(std::span<NormalPiece> pieces);
 void normalize(NormalForm form, std::u32string_view codes,
                std::vector<NormalPiece>& normal);
 
-// Where in kDecomposedTexts the decompositions of a character are: in full, the
-// canonical one (none: it is kept) and the compatible one.
-struct DecomposedCharacter {
-  char32_t code;
-  std::uint16_t begin[2];
-  std::uint8_t count[2];
-};
-extern const DecomposedCharacter kDecomposed[];  // sorted, without Hangul
-extern const std::size_t kDecomposedCount;
-extern const char32_t kDecomposedTexts[];
-
-struct ComposedPair {
-  char32_t first;
-  char32_t second;
-  char32_t both;
-};
-extern const ComposedPair kComposed[];  // sorted, without Hangul
-extern const std::size_t kComposedCount;
+// For each character with a decomposition, Hangul aside: 4 times the number of
+// codes skipped, plus the number of its parts (0: it follows); then each part
+// minus the previous one at its place. Parts may have parts. NFC composes two
+// parts if NFD, but not NFC, changes the character.
+extern const char kDecompositions[];
 
 // The number of bytes of the first extended grapheme cluster of `text`, which
 // is not empty: what a reader sees as one character.

@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <utility>
+#include <string>
+#include <unordered_map>
 
 #include "unicode/character_traits.h"
 
@@ -29,17 +30,61 @@ char32_t composed_syllable(char32_t first, char32_t second) {
   return is_open && is_trailing ? first + (second - kBeforeTrailing) : 0;
 }
 
+std::uint64_t pair_key(char32_t first, char32_t second) {
+  return std::uint64_t{first} << 32U | second;
+}
+
+// Without Hangul.
+struct NormalTables {
+  std::unordered_map<char32_t, std::u32string> parts;
+  std::unordered_map<std::uint64_t, char32_t> composed;
+};
+
+NormalTables unpacked_tables() {
+  NormalTables tables;
+  char32_t before[32] = {};
+  char32_t code = 0;
+  for (PackedNumbers numbers(kDecompositions); !numbers.is_at_end(); ++code) {
+    const std::uint32_t header = numbers.next();
+    code += header / 4;
+    const std::uint32_t size = header % 4 > 0 ? header % 4 : numbers.next();
+    std::u32string& parts = tables.parts[code];
+    while (parts.size() < size) {
+      parts += before[parts.size()] += numbers.next_difference();
+    }
+    if (is_kept(NormalForm::nfc, code) && !is_kept(NormalForm::nfd, code)) {
+      tables.composed[pair_key(parts[0], parts[1])] = code;
+    }
+  }
+  return tables;
+}
+
+const NormalTables& normal_tables() {
+  static const NormalTables tables = unpacked_tables();
+  return tables;
+}
+
+// What the form makes of a character in one step; empty: nothing else.
+std::u32string_view parts_of(NormalForm form, char32_t code) {
+  const bool is_compatible =
+      form == NormalForm::nfkc || form == NormalForm::nfkd;
+  if (is_kept(is_compatible ? NormalForm::nfkd : NormalForm::nfd, code)) {
+    return {};
+  }
+  const auto& all = normal_tables().parts;
+  const auto found = all.find(code);
+  return found == all.end() ? std::u32string_view() : found->second;
+}
+
 // 0: nothing
 char32_t composed(char32_t first, char32_t second) {
-  const std::span pairs(kComposed, kComposedCount);
-  const auto found = std::ranges::lower_bound(
-      pairs, std::pair(first, second), {}, [](const ComposedPair& pair) {
-        return std::pair(pair.first, pair.second);
-      });
-  return found != pairs.end() && found->first == first &&
-                 found->second == second
-             ? found->both
-             : composed_syllable(first, second);
+  if (is_kept(NormalForm::nfc, second)) {
+    return 0;
+  }
+  const auto& pairs = normal_tables().composed;
+  const auto found = pairs.find(pair_key(first, second));
+  return found != pairs.end() ? found->second
+                              : composed_syllable(first, second);
 }
 
 // Composes each character of class 0 with those that follow it and that no
@@ -73,10 +118,10 @@ void compose(std::vector<NormalPiece>& pieces) {
 
 void decompose(NormalForm form, char32_t code,
                std::vector<NormalPiece>& pieces) {
-  std::int32_t change = 0;
+  const std::size_t begin = pieces.size();
   const auto add = [&](char32_t part) {
+    const std::int32_t change = pieces.size() > begin ? 1 : 0;
     pieces.push_back({part, change, traits(part).combining_class});
-    change = 1;
   };
   if (const char32_t index = code - kSyllable; index < kSyllables) {
     add(kLeading + index / (kVowels * kTrailings));
@@ -86,19 +131,14 @@ void decompose(NormalForm form, char32_t code,
     }
     return;
   }
-  const bool is_compatible =
-      form == NormalForm::nfkc || form == NormalForm::nfkd;
-  if (!is_kept(is_compatible ? NormalForm::nfkd : NormalForm::nfd, code)) {
-    const std::span all(kDecomposed, kDecomposedCount);
-    const auto found =
-        std::ranges::lower_bound(all, code, {}, &DecomposedCharacter::code);
-    if (found != all.end() && found->code == code) {
-      std::for_each_n(kDecomposedTexts + found->begin[is_compatible],
-                      found->count[is_compatible], add);
-    }
-  }
-  if (change == 0) {
+  const std::u32string_view parts = parts_of(form, code);
+  if (parts.empty()) {
     add(code);
+  }
+  for (const char32_t part : parts) {  // which may have parts
+    const std::size_t at = pieces.size();
+    decompose(form, part, pieces);
+    pieces[at].change = at > begin ? 1 : 0;
   }
 }
 
