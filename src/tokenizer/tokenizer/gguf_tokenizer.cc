@@ -5,6 +5,7 @@
 #include "interop/error_text.h"
 #include "interop/gguf.h"
 #include "tokenizer/tokenizer_file.h"
+#include "unicode/characters.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 namespace {
