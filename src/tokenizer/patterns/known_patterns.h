@@ -11,24 +11,15 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-// Appends all matches of a text.
-using KnownPattern = void (*)(std::string_view text,
-                              std::vector<Match>& matches);
-
-// nullptr if the expression is not known.
-KnownPattern known_pattern(std::string_view expression);
-
 // The words of GPT-2, which ByteLevel cuts a text into.
 inline constexpr std::string_view kGpt2Expression =
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-struct KnownRow {
+struct KnownPattern {
   std::string_view expression;  // line ends written as \r and \n
-  KnownPattern find;
+  // Appends all matches of a text.
+  void (*find)(std::string_view text, std::vector<Match>& matches);
 };
-extern const std::span<const KnownRow> kKnownPatterns;
-
-// Ideographs and kana, as DeepSeek V3 finds them.
-void find_cjk(std::string_view text, std::vector<Match>& matches);
+extern const std::span<const KnownPattern> kKnownPatterns;
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer
