@@ -2,7 +2,6 @@
 // machines find the same matches many times faster.
 #pragma once
 
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,11 +14,11 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 inline constexpr std::string_view kGpt2Expression =
     R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-struct KnownPattern {
-  std::string_view expression;  // line ends written as \r and \n
-  // Appends all matches of a text.
-  void (*find)(std::string_view text, std::vector<Match>& matches);
-};
-extern const std::span<const KnownPattern> kKnownPatterns;
+// Appends all matches of a text.
+using KnownPattern = void (*)(std::string_view text,
+                              std::vector<Match>& matches);
+
+// nullptr if the expression is not known.
+KnownPattern known_pattern(std::string_view expression);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

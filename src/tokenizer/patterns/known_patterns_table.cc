@@ -1,4 +1,7 @@
 // The expressions of well-known models, and the rules that find the same.
+#include <algorithm>
+#include <string>
+
 #include "patterns/word_scanner.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
@@ -63,7 +66,11 @@ template <std::size_t longest>
 constexpr WordRules kNumberRules = {
     .number = {.set = kNumbers, .most = longest}};
 
-constexpr KnownPattern kKnownRows[] = {
+struct KnownRow {
+  std::string_view expression;  // line ends written as \r and \n
+  KnownPattern find;
+};
+constexpr KnownRow kKnownRows[] = {
     {kGpt2Expression, WordScanner<kGpt2Rules>::find},
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
      WordScanner<kGpt2Rules>::find},
@@ -90,6 +97,17 @@ constexpr KnownPattern kKnownRows[] = {
 
 }  // namespace
 
-constinit const std::span<const KnownPattern> kKnownPatterns = kKnownRows;
+KnownPattern known_pattern(std::string_view expression) {
+  // Files write line ends as themselves, too.
+  std::string text;
+  for (const char byte : expression) {
+    text += byte == '\r'   ? "\\r"
+            : byte == '\n' ? "\\n"
+                           : std::string_view(&byte, 1);
+  }
+  const auto* const row =
+      std::ranges::find(kKnownRows, text, &KnownRow::expression);
+  return row == std::end(kKnownRows) ? nullptr : row->find;
+}
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -47,20 +47,6 @@ const OnigUChar* bytes_of(std::string_view text) {
   return reinterpret_cast<const OnigUChar*>(text.data());
 }
 
-// nullptr if the expression is not one of a well-known model.
-auto known_finder(std::string_view expression) {
-  // Files write line ends as themselves or as \r and \n.
-  std::string text;
-  for (const char byte : expression) {
-    text += byte == '\r'   ? "\\r"
-            : byte == '\n' ? "\\n"
-                           : std::string_view(&byte, 1);
-  }
-  const auto row =
-      std::ranges::find(kKnownPatterns, text, &KnownPattern::expression);
-  return row == kKnownPatterns.end() ? nullptr : row->find;
-}
-
 Error expression_error(ErrorCode code, const std::string& shown,
                        const Message& what) {
   return {code, {.given = message("regular expression {} {}", shown, what)}};
@@ -175,7 +161,7 @@ int find_all(OnigRegex expression, std::string_view text,
 }  // namespace
 
 Result<Pattern> Pattern::compile(std::string_view expression) {
-  if (const auto known = known_finder(expression)) {
+  if (const KnownPattern known = known_pattern(expression)) {
     return Pattern([known](std::string_view text, std::vector<Match>& matches) {
       known(text, matches);
       return ok();
