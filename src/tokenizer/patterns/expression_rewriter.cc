@@ -1,8 +1,6 @@
 #include "patterns/expression_rewriter.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -17,7 +15,7 @@ constexpr unsigned kUncountedAtoms = 8;
 // Escapes that are left to the library; \b in brackets only.
 constexpr std::string_view kPlainEscapes = "_bntrfvaehHAzZNO";
 
-// Begins a group that fails once before it goes on. No character matches the
+// Begins a group that fails once before it goes on: no character matches the
 // brackets.
 constexpr std::string_view kCount = R"((?:[^\x{0}-\x{10ffff}]|)";
 
@@ -29,21 +27,20 @@ bool has(std::string_view characters, char character) {
 // {2,3}, and what may follow it, ? (as few as possible) or + (for good). 0: it
 // begins with none; a brace that belongs to none is a literal.
 std::size_t size_of_quantifier(std::string_view text) {
-  const bool is_brace = text.front() == '{';
-  std::size_t size = has("?*+", text.front()) ? 1 : 0;
-  if (is_brace) {
-    size = std::min(text.find('}'), text.size() - 1) + 1;
-    const std::string_view numbers = text.substr(1, size - 2);
-    if (numbers.find_first_not_of("0123456789,") != numbers.npos ||
-        numbers.find_first_not_of(',') == numbers.npos ||
-        std::ranges::count(numbers, ',') > 1 || text[size - 1] != '}') {
-      return 0;
-    }
+  if (text.front() != '{') {
+    const bool is_long = text.size() > 1 && has("?+", text[1]);
+    return !has("?*+", text.front()) ? 0 : is_long ? 2 : 1;
   }
-  // After a brace a + is a quantifier of its own.
-  const bool is_long =
-      size > 0 && size < text.size() && has(is_brace ? "?" : "?+", text[size]);
-  return size + (is_long ? 1 : 0);
+  const std::size_t end =
+      std::min(text.find_first_not_of("0123456789,", 1), text.size());
+  const std::string_view numbers = text.substr(1, end - 1);
+  if (!text.substr(end).starts_with('}') ||
+      std::ranges::count(numbers, ',') > 1 ||
+      numbers.find_first_not_of(',') == std::string_view::npos) {
+    return 0;
+  }
+  // Here a + is a quantifier of its own.
+  return end + (text.substr(end + 1).starts_with('?') ? 2 : 1);
 }
 
 // The bytes of \x41 \x{41} \u0041.
@@ -53,28 +50,6 @@ std::size_t size_of_number(std::string_view text) {
   }
   return std::min({text.find_first_not_of("0123456789abcdefABCDEF", 2),
                    text.size(), std::size_t{text[1] == 'u' ? 6U : 4U}});
-}
-
-// `[\x{41}-\x{5a}...]`: the characters of a property, or all others; empty if
-// no property has this name. It may be in another bracket.
-std::string class_expression(std::string_view property, bool negated,
-                             bool in_bracket) {
-  const std::vector<char32_t> edges = named_class(property, in_bracket);
-  std::string text = negated ? "[^" : "[";
-  for (std::uint32_t edge = 0; edge < edges.size(); ++edge) {
-    std::array<char, 8> digits{};
-    const std::uint32_t code = edges[edge] - edge % 2;
-    const auto end = std::to_chars(digits.begin(), digits.end(), code, 16).ptr;
-    text.append("\\x{").append(digits.data(), end).append("}-", 2 - edge % 2);
-  }
-  return edges.empty() ? "" : text + "]";
-}
-
-// \b and \B.
-std::string word_boundary(bool negated) {
-  const std::string word = class_expression("word", false, false) + ")";
-  return "(?:(?<=" + word + (negated ? "(?=" : "(?!") + word + "|(?<!" + word +
-         (negated ? "(?!" : "(?=") + word + ")";
 }
 
 Error unsupported_part(Message what) {
@@ -101,6 +76,11 @@ class ExpressionRewriter {
   std::string text() && { return std::move(text_); }
 
  private:
+  struct Group {
+    std::size_t begin = 0;            // in the rewritten text
+    bool gives_nothing_back = false;  // it, or a group around it
+  };
+
   // Writes something else for the next `size` bytes.
   Status replace(std::size_t size, std::string_view with) {
     text_ += with;
@@ -141,23 +121,22 @@ class ExpressionRewriter {
     const bool has_few_turns =
         is_one_character_ &&
         (loop.size() == 3 || (loop.size() <= 5 && has(loop, ',')));
-    is_one_character_ = false;
     if (loop.front() != '?') {
       must_count_ |=
-          one_way_groups_ > 0 ||
+          groups_.back().gives_nothing_back ||
           (loop.front() == '{' ? !has_few_turns : has(loop.substr(1), '+'));
       if (counts_turns_) {
         text_.insert(atom_, kCount);
         text_ += ')';
       }
     }
+    is_one_character_ = false;
     return copy(size);
   }
 
   Status open_group() {
-    groups_.push_back(text_.size());
+    groups_.push_back({text_.size(), groups_.back().gives_nothing_back});
     if (!rest_.starts_with("(?") && !rest_.starts_with("(*")) {
-      one_way_groups_ += one_way_groups_ > 0 ? 1 : 0;
       return copy(1);
     }
     const std::size_t end =
@@ -171,18 +150,16 @@ class ExpressionRewriter {
                   rest_.substr(0, end + 1)));
     }
     ignores_case_ |= has(options, 'i');
-    const bool is_one_way =
+    groups_.back().gives_nothing_back |=
         has("=!>", kind.front()) || kind == "<=" || kind == "<!";
-    one_way_groups_ += is_one_way || one_way_groups_ > 0 ? 1 : 0;
     return copy(kind.front() == ')' ? end : end + 1);
   }
 
   Status close_group() {
-    if (!groups_.empty()) {
-      atom_ = groups_.back();
+    if (groups_.size() > 1) {
+      atom_ = groups_.back().begin;
       is_one_character_ = false;
       groups_.pop_back();
-      one_way_groups_ -= one_way_groups_ > 0 ? 1 : 0;
     }
     return copy(1);
   }
@@ -191,20 +168,20 @@ class ExpressionRewriter {
     std::size_t depth = 0;
     in_bracket_ = true;
     do {
-      const char next = rest_.front();
-      if (depth > 0 && rest_.starts_with("[:")) {
+      if (rest_.starts_with("[:") && depth > 0) {
         if (rest_.find(":]") == rest_.npos) {
           return unsupported_part("has [: in brackets, which is not supported");
         }
-        HEADWISE_TRY(named_class_between(2, ":]", false));
-      } else if (next == '\\') {
+        HEADWISE_TRY(put_class(2, ":]", false));
+      } else if (rest_.starts_with('\\')) {
         HEADWISE_TRY(escape());
-      } else {
-        depth += next == '[' ? 1 : 0;
-        depth -= next == ']' ? 1 : 0;
+      } else if (rest_.starts_with('[')) {
+        ++depth;
         HEADWISE_TRY(copy(rest_.starts_with("[^") ? 2 : 1));
-        // The first one is a literal.
-        HEADWISE_TRY(copy(next == '[' && rest_.starts_with(']') ? 1 : 0));
+        HEADWISE_TRY(copy(rest_.starts_with(']') ? 1 : 0));  // a literal
+      } else {
+        depth -= rest_.starts_with(']') ? 1 : 0;
+        HEADWISE_TRY(copy(1));
       }
     } while (depth > 0 && !rest_.empty());
     in_bracket_ = false;
@@ -215,14 +192,14 @@ class ExpressionRewriter {
     const char letter = rest_.size() > 1 ? rest_[1] : '\0';
     const bool is_capital = letter >= 'A' && letter <= 'Z';
     if (has("pP", letter) && rest_.substr(2).starts_with('{')) {
-      return named_class_between(3, "}", is_capital);
+      return put_class(3, "}", is_capital);
     }
     if (has("wWdDsS", letter)) {
-      return put_class(2,
-                       has("wW", letter)   ? "word"
-                       : has("dD", letter) ? "digit"
-                                           : "space",
-                       is_capital);
+      return replace_class(2,
+                           has("wW", letter)   ? "word"
+                           : has("dD", letter) ? "digit"
+                                               : "space",
+                           is_capital);
     }
     if (has("bB", letter) && !in_bracket_) {
       return replace(2, word_boundary(is_capital));
@@ -238,21 +215,17 @@ class ExpressionRewriter {
     return copy(2);
   }
 
-  // \p{alpha} \p{^alpha} [:alpha:] [:^alpha:]
-  Status named_class_between(std::size_t begin, std::string_view close,
-                             bool negated) {
+  // The class whose name, or ^ and its name, is between `begin` and `close`.
+  Status put_class(std::size_t begin, std::string_view close, bool negated) {
     const std::size_t end = std::min(rest_.find(close), rest_.size());
-    std::string_view name = rest_.substr(begin, end - begin);
-    if (name.starts_with('^')) {
-      negated = !negated;
-      name.remove_prefix(1);
-    }
-    const bool is_posix = close == ":]" && name == "punct";
-    return put_class(end + close.size(), is_posix ? "posixpunct" : name,
-                     negated);
+    const bool is_not = rest_.substr(begin).starts_with('^');
+    const auto name = rest_.substr(begin + is_not, end - begin - is_not);
+    return replace_class(end + close.size(),
+                         close == ":]" && name == "punct" ? "posixpunct" : name,
+                         negated != is_not);
   }
 
-  Status put_class(std::size_t size, std::string_view name, bool negated) {
+  Status replace_class(std::size_t size, std::string_view name, bool negated) {
     const std::string text = class_expression(name, negated, in_bracket_);
     if (text.empty()) {
       return Error(ErrorCode::invalid_argument,
@@ -269,9 +242,7 @@ class ExpressionRewriter {
   bool must_count_ = false;
   bool ignores_case_ = false;  // somewhere before
   bool in_bracket_ = false;
-  std::vector<std::size_t> groups_;  // where the open ones begin in the text
-  // How many of them are, or are in, one that gives nothing back.
-  std::size_t one_way_groups_ = 0;
+  std::vector<Group> groups_{1};
   unsigned atoms_ = 0;  // in a row
   // What a quantifier would repeat.
   std::size_t atom_ = 0;
