@@ -92,7 +92,7 @@ constexpr KnownRow kKnownRows[] = {
      WordScanner<kCjkRules>::find},
     {R"(\p{N}{1,3})", WordScanner<kNumberRules<3>>::find},
     {R"(\p{N})", WordScanner<kNumberRules<1>>::find},
-    {R"(\p{N}+)", WordScanner<kNumberRules<std::string_view::npos>>::find},
+    {R"(\p{N}+)", WordScanner<kNumberRules<kNoLimit>>::find},
 };
 
 }  // namespace

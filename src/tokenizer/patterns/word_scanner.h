@@ -29,13 +29,15 @@ enum class SpaceRule : std::uint8_t {
   line_ends,  // \s*[\r\n]+ before that
 };
 
+inline constexpr std::size_t kNoLimit = std::string_view::npos;
+
 // One of `lead`, which may be missing; 1 to `most` of `set`; then all there are
 // of `after`.
 struct PartRule {
   CategorySet lead{};  // not CR or LF
   bool leads_with_space = false;
   CategorySet set{};
-  std::size_t most = std::string_view::npos;
+  std::size_t most = kNoLimit;
   std::string_view after{};
 };
 
@@ -95,11 +97,10 @@ class WordScanner {
   // 1 to `most` characters that pass the test. Inline, so that it is a
   // constant.
   template <class Test>
-  [[gnu::always_inline]] std::size_t run(
-      std::size_t at, Test test,
-      std::size_t most = std::string_view::npos) const {
+  [[gnu::always_inline]] std::size_t run(std::size_t at, Test test,
+                                         std::size_t most = kNoLimit) const {
     std::size_t end = at;
-    for (; end < text_.size() && most > 0; --most) {
+    while (end < text_.size() && (most == kNoLimit || most-- > 0)) {
       const auto [code, bytes] = first_character(text_.substr(end));
       if (!test(code)) {
         break;
@@ -186,11 +187,12 @@ class WordScanner {
       return part<&WordRules::word>(at);
     }
     const std::size_t begin = after_lead(at, rules.word);
-    std::size_t end = small_word(begin);
-    if (end == 0 && begin > at) {  // a mark that leads nothing is a word
-      end = small_word(at);
+    const bool has_letters = run(begin, of(kCapitals | kSmalls), 1) != 0;
+    std::size_t end = has_letters ? small_word(begin) : 0;
+    if (end == 0 && begin > at && run(at, of(categories::kMarks), 1) != 0) {
+      end = small_word(at);  // what leads nothing is a word
     }
-    if (end == 0) {  // [capitals]+[smalls]*, without a small one
+    if (end == 0 && has_letters) {  // [capitals]+[smalls]*, without a small one
       end = run(begin, of(kCapitals));
     }
     return end != 0 && rules.ends_with_contraction
