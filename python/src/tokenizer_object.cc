@@ -3,9 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <algorithm>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,36 +29,24 @@ namespace {
 struct EncodingObject {
   Encoding encoding;
   std::vector<ByteSpan> characters;  // the offsets
-  nb::object tokenizer;              // which knows the texts of tokens
   std::vector<EncodingObject> overflowing;
+  nb::object tokenizer{};  // which knows the texts of tokens; not in parts
 };
 
-// Offsets in characters; each token's are of its own text.
-std::vector<ByteSpan> characters_of(const Encoding& encoding,
-                                    std::string_view first,
-                                    std::string_view second) {
-  std::vector<ByteSpan> characters = character_offsets(first, encoding.offsets);
-  if (std::ranges::find(encoding.sequences, 1) == encoding.sequences.end()) {
-    return characters;
-  }
-  const std::vector<ByteSpan> others =
-      character_offsets(second, encoding.offsets);
-  for (std::size_t t = 0; t < encoding.size(); ++t) {
-    if (encoding.sequences[t] == 1) {
-      characters[t] = others[t];
+EncodingObject object_of(Encoding encoding, const Tokenizer::TextPair& texts) {
+  EncodingObject object{.encoding = std::move(encoding)};
+  const Encoding& whole = object.encoding;
+  object.characters = character_offsets(texts.first, whole.offsets);
+  if (!texts.second.empty()) {  // each token's are of its own text
+    const auto others = character_offsets(texts.second, whole.offsets);
+    for (std::size_t t = 0; t < whole.size(); ++t) {
+      object.characters[t] =
+          whole.sequences[t] == 1 ? others[t] : object.characters[t];
     }
   }
-  return characters;
-}
-
-EncodingObject object_of(Encoding encoding, std::string_view first,
-                         std::string_view second) {
-  EncodingObject object;
-  object.characters = characters_of(encoding, first, second);
-  for (Encoding& part : encoding.overflowing) {
-    object.overflowing.push_back(object_of(std::move(part), first, second));
+  for (Encoding& part : object.encoding.overflowing) {
+    object.overflowing.push_back(object_of(std::move(part), texts));
   }
-  object.encoding = std::move(encoding);
   return object;
 }
 
@@ -70,30 +56,24 @@ nb::list list_of(Values&& values, const Made& made) {
       nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(values.size())));
   Py_ssize_t at = 0;
   for (auto& value : values) {
-    PyList_SetItem(list.ptr(), at++, made(value).release().ptr());
+    PyList_SetItem(list.ptr(), at++, nb::object(made(value)).release().ptr());
   }
   return list;
 }
 
 nb::list span_list(const std::vector<ByteSpan>& spans) {
   return list_of(spans, [](const ByteSpan& span) {
-    return nb::object(nb::make_tuple(span.begin, span.end));
+    return nb::make_tuple(span.begin, span.end);
   });
 }
 
+// With `or_none` negative numbers are None.
 template <class Number>
-nb::list number_list(const std::vector<Number>& numbers) {
-  return list_of(numbers, [](Number number) {
-    return nb::object(nb::int_(static_cast<std::int64_t>(number)));
-  });
-}
-
-// None where there is none.
-template <class Number>
-nb::list optional_list(const std::vector<Number>& numbers) {
-  return list_of(numbers, [](Number number) {
-    return number < 0 ? nb::object(nb::none())
-                      : nb::object(nb::int_(static_cast<std::int64_t>(number)));
+nb::list number_list(const std::vector<Number>& numbers, bool or_none) {
+  return list_of(numbers, [or_none](Number number) {
+    return or_none && number < 0
+               ? nb::object(nb::none())
+               : nb::object(nb::int_(static_cast<std::int64_t>(number)));
   });
 }
 
@@ -107,12 +87,10 @@ EncodeOptions encode_options(const nb::kwargs& keywords,
       {"right", TruncationSide::right}, {"left", TruncationSide::left}};
   NamedFields fields(keywords, operation);
   EncodeOptions options;
+  std::optional<std::size_t> max_tokens;
   Truncation truncation;
   take_boolean(fields, "add_special_tokens", options.add_special_tokens);
-  fields.take("max_tokens", [&](nb::handle value, ArgumentName name) {
-    truncation.max_tokens = unsigned_integer(value, name);
-    options.truncation = truncation;
-  });
+  fields.take("max_tokens", max_tokens, unsigned_integer);
   take_size(fields, "stride", truncation.stride);
   take_word(fields, "truncation", truncation.strategy, kStrategies);
   take_word(fields, "side", truncation.side, kSides);
@@ -122,8 +100,8 @@ EncodeOptions encode_options(const nb::kwargs& keywords,
   });
   fields.take("progress", options.progress, progress_argument);
   fields.end();
-  if (options.truncation) {
-    truncation.max_tokens = options.truncation->max_tokens;
+  if (max_tokens) {
+    truncation.max_tokens = *max_tokens;
     options.truncation = truncation;
   }
   return options;
@@ -134,129 +112,104 @@ const Tokenizer& tokenizer_of(nb::handle self) {
   return *nb::inst_ptr<Tokenizer>(self);
 }
 
-void keep_tokenizer(EncodingObject& object, nb::handle self) {
+nb::object with_tokenizer(EncodingObject object, nb::handle self) {
   object.tokenizer = nb::borrow(self);
-  for (EncodingObject& part : object.overflowing) {
-    keep_tokenizer(part, self);
-  }
+  return nb::cast(std::move(object));
 }
 
-EncodingObject encode(nb::handle self, nb::handle text, nb::handle pair,
-                      const nb::kwargs& keywords) {
+nb::object encode(nb::handle self, nb::handle text, nb::handle pair,
+                  const nb::kwargs& keywords) {
   constexpr std::string_view kEncode = "Tokenizer.encode";
   const std::string_view first = text_argument(text, {kEncode, "text"});
   const std::string_view second =
       pair.is_none() ? "" : text_argument(pair, {kEncode, "pair"});
   const EncodeOptions options = encode_options(keywords, kEncode);
   const Tokenizer& tokenizer = tokenizer_of(self);
-  auto made = object_of(
+  auto encoding =
       value_of(pair.is_none() ? tokenizer.encode(first, options)
-                              : tokenizer.encode_pair(first, second, options)),
-      first, second);
-  keep_tokenizer(made, self);
-  return made;
+                              : tokenizer.encode_pair(first, second, options));
+  return with_tokenizer(object_of(std::move(encoding), {first, second}), self);
 }
 
 constexpr std::string_view kEncodeBatch = "Tokenizer.encode_batch";
 
-// The two texts of each item.
-std::vector<Tokenizer::TextPair> pairs_of(const nb::list& items) {
+// The texts of each item; the second is empty where there are no pairs.
+std::vector<Tokenizer::TextPair> pairs_of(const nb::list& items,
+                                          bool are_pairs) {
   std::vector<Tokenizer::TextPair> pairs;
   for (const nb::handle item : items) {
     const std::string name = "texts[" + std::to_string(pairs.size()) + "]";
-    if (!PyTuple_Check(item.ptr()) || nb::len(item) != 2) {
+    if (!are_pairs) {
+      pairs.emplace_back(text_argument(item, {kEncodeBatch, name}), "");
+    } else if (!PyTuple_Check(item.ptr()) || nb::len(item) != 2) {
       raise_kind(item, {kEncodeBatch, name}, "pairs of str in all places");
+    } else {
+      pairs.emplace_back(
+          text_argument(nb::object(item[0]), {kEncodeBatch, name + "[0]"}),
+          text_argument(nb::object(item[1]), {kEncodeBatch, name + "[1]"}));
     }
-    pairs.emplace_back(
-        text_argument(nb::object(item[0]), {kEncodeBatch, name + "[0]"}),
-        text_argument(nb::object(item[1]), {kEncodeBatch, name + "[1]"}));
   }
   return pairs;
 }
 
-std::vector<EncodingObject> encode_texts(const Tokenizer& tokenizer,
-                                         const nb::list& items,
-                                         const EncodeOptions& options) {
-  constexpr std::string_view kExpected = "a list of str or of pairs of str";
-  const bool of_pairs = nb::len(items) > 0 && PyTuple_Check(items[0].ptr());
-  std::vector<Tokenizer::TextPair> pairs;
-  std::vector<std::string_view> texts;
-  if (of_pairs) {
-    pairs = pairs_of(items);
-  } else {
-    const TextsArgument given(items, {kEncodeBatch, "texts"}, kExpected);
-    texts.assign(given.views().begin(), given.views().end());
-  }
-  return value_of(unlocked([&] {
-    auto done = of_pairs ? tokenizer.encode_batch(pairs, options)
-                         : tokenizer.encode_batch(texts, options);
-    std::vector<EncodingObject> objects;
-    if (done) {
-      objects.reserve(done->size());
-      for (std::size_t n = 0; n < done->size(); ++n) {
-        objects.push_back(object_of(std::move((*done)[n]),
-                                    of_pairs ? pairs[n].first : texts[n],
-                                    of_pairs ? pairs[n].second : ""));
-      }
-    }
-    return done ? Result<std::vector<EncodingObject>>(std::move(objects))
-                : done.error();
-  }));
-}
-
-nb::list encode_batch(nb::handle self, nb::handle texts,
+nb::list encode_batch(nb::handle self, nb::handle given,
                       const nb::kwargs& keywords) {
-  const nb::list items = list_argument(texts, {kEncodeBatch, "texts"},
+  const nb::list items = list_argument(given, {kEncodeBatch, "texts"},
                                        "a list of str or of pairs of str");
   const EncodeOptions options = encode_options(keywords, kEncodeBatch);
-  auto objects = encode_texts(tokenizer_of(self), items, options);
-  return list_of(objects, [&](EncodingObject& object) {
-    keep_tokenizer(object, self);
-    return nb::cast(std::move(object));
-  });
-}
-
-std::vector<TokenId> id_list(nb::handle ids, std::string_view operation) {
-  std::vector<TokenId> numbers;
-  for (const nb::handle id :
-       list_argument(ids, {operation, "ids"}, "a list of ids")) {
-    const std::string name = "ids[" + std::to_string(numbers.size()) + "]";
-    numbers.push_back(integer(id, {operation, name}));
+  const bool are_pairs = nb::len(items) > 0 && PyTuple_Check(items[0].ptr());
+  const auto pairs = pairs_of(items, are_pairs);
+  std::vector<std::string_view> texts;
+  for (const auto& [text, second] : pairs) {
+    texts.push_back(text);
   }
-  return numbers;
+  const Tokenizer& tokenizer = tokenizer_of(self);
+  std::vector<EncodingObject> objects;
+  check(unlocked([&]() -> Status {
+    HEADWISE_ASSIGN(auto done, are_pairs
+                                   ? tokenizer.encode_batch(pairs, options)
+                                   : tokenizer.encode_batch(texts, options));
+    objects.reserve(done.size());
+    for (std::size_t n = 0; n < done.size(); ++n) {
+      objects.push_back(object_of(std::move(done[n]), pairs[n]));
+    }
+    return ok();
+  }));
+  return list_of(objects, [&](EncodingObject& object) {
+    return with_tokenizer(std::move(object), self);
+  });
 }
 
 std::string decode(const Tokenizer& tokenizer, nb::handle ids,
                    bool skip_special_tokens) {
-  return value_of(
-      tokenizer.decode(id_list(ids, "Tokenizer.decode"), skip_special_tokens));
+  constexpr std::string_view kDecode = "Tokenizer.decode";
+  std::vector<TokenId> numbers;
+  for (const nb::handle id :
+       list_argument(ids, {kDecode, "ids"}, "a list of ids")) {
+    const std::string name = "ids[" + std::to_string(numbers.size()) + "]";
+    numbers.push_back(integer(id, {kDecode, name}));
+  }
+  return value_of(tokenizer.decode(numbers, skip_special_tokens));
 }
 
 nb::list tokens_of(const EncodingObject& object) {
   const Tokenizer& tokenizer = tokenizer_of(object.tokenizer);
   return list_of(object.encoding.ids, [&](TokenId id) {
     const auto text = tokenizer.token(id).value_or(std::string_view());
-    return nb::object(nb::str(text.data(), text.size()));
+    return nb::str(text.data(), text.size());
   });
 }
 
 nb::list overflowing_of(const EncodingObject& object) {
-  return list_of(object.overflowing,
-                 [](const EncodingObject& part) { return nb::cast(part); });
+  return list_of(object.overflowing, [&](const EncodingObject& part) {
+    return with_tokenizer(part, object.tokenizer);
+  });
 }
 
 nb::list special_mask_of(const EncodingObject& object) {
   return list_of(object.encoding.sequences, [](std::int8_t sequence) {
-    return nb::object(nb::int_(sequence < 0 ? 1 : 0));
+    return nb::int_(sequence < 0 ? 1 : 0);
   });
-}
-
-nb::str encoding_text(const EncodingObject& object) {
-  return nb::str("<Encoding: {} tokens>").format(object.encoding.size());
-}
-
-nb::str tokenizer_text(const Tokenizer& tokenizer) {
-  return nb::str("<Tokenizer: vocab_size {}>").format(tokenizer.vocab_size());
 }
 
 constexpr char kEncodeDocumentation[] =
@@ -300,30 +253,35 @@ belongs to token t.
     cut           int: tokens left out because of max_tokens
     overflowing   the rest of the text in parts of at most max_tokens; empty
                   without overflowing=True)");
-  const auto add = [&](const char* name, const char* signature, auto get) {
-    bound.def_prop_ro(name, get, nb::for_getter(nb::sig(signature)));
+  const auto add = [&](const std::string& name, const std::string& type,
+                       auto get) {
+    const std::string signature = "def " + name + "(self) -> " + type;
+    bound.def_prop_ro(name.c_str(), get,
+                      nb::for_getter(nb::sig(signature.c_str())));
   };
-  add("ids", "def ids(self) -> list[int]",
-      [](const Object& e) { return number_list(e.encoding.ids); });
-  add("tokens", "def tokens(self) -> list[str]", &tokens_of);
-  add("offsets", "def offsets(self) -> list[tuple[int, int]]",
+  const auto add_numbers = [&](const char* name, auto numbers, bool or_none) {
+    add(name, or_none ? "list[int | None]" : "list[int]",
+        [numbers, or_none](const Object& e) {
+          return number_list(e.encoding.*numbers, or_none);
+        });
+  };
+  add_numbers("ids", &Encoding::ids, false);
+  add("tokens", "list[str]", &tokens_of);
+  add("offsets", "list[tuple[int, int]]",
       [](const Object& e) { return span_list(e.characters); });
-  add("byte_offsets", "def byte_offsets(self) -> list[tuple[int, int]]",
+  add("byte_offsets", "list[tuple[int, int]]",
       [](const Object& e) { return span_list(e.encoding.offsets); });
-  add("token_types", "def token_types(self) -> list[int]",
-      [](const Object& e) { return number_list(e.encoding.token_types); });
-  add("words", "def words(self) -> list[int | None]",
-      [](const Object& e) { return optional_list(e.encoding.words); });
-  add("sequences", "def sequences(self) -> list[int | None]",
-      [](const Object& e) { return optional_list(e.encoding.sequences); });
-  add("special_mask", "def special_mask(self) -> list[int]", &special_mask_of);
-  add("cut", "def cut(self) -> int",
-      [](const Object& e) { return e.encoding.cut; });
-  add("overflowing", "def overflowing(self) -> list[Encoding]",
-      &overflowing_of);
+  add_numbers("token_types", &Encoding::token_types, false);
+  add_numbers("words", &Encoding::words, true);
+  add_numbers("sequences", &Encoding::sequences, true);
+  add("special_mask", "list[int]", &special_mask_of);
+  add("cut", "int", [](const Object& e) { return e.encoding.cut; });
+  add("overflowing", "list[Encoding]", &overflowing_of);
   bound.def("__len__", [](const Object& e) { return e.encoding.size(); })
       .def(NoState("keep its lists"))
-      .def("__repr__", &encoding_text);
+      .def("__repr__", [](const Object& e) -> nb::str {
+        return nb::str("<Encoding: {} tokens>").format(e.encoding.size());
+      });
 }
 
 Tokenizer read(nb::handle path) {
@@ -404,7 +362,10 @@ that headwise does not compute; MemoryError.)")
                    "The number of tokens, added ones included.")
       .def("__len__", &Tokenizer::vocab_size)
       .def(NoState("read() the file in each process"))
-      .def("__repr__", &tokenizer_text);
+      .def("__repr__", [](const Tokenizer& tokenizer) -> nb::str {
+        return nb::str("<Tokenizer: vocab_size {}>")
+            .format(tokenizer.vocab_size());
+      });
   nb::class_<DecodeStream>(module, "DecodeStream",
                            R"(The text of ids that come one by one, as a model
 generates them. step() returns the text that is new, "" while a character is not

@@ -1,8 +1,10 @@
 // headwise tokenize
 // Texts to the ids of their tokens, and back.
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,13 +12,13 @@
 
 #include "headwise/interop/token_text.h"
 #include "headwise/tokenizer/tokenizer.h"
+#include "operation/read_tokens.h"
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_text.h"
-#include "shell/say.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -47,50 +49,32 @@ struct TokenizeFlags {
   bool json = false;
 };
 
-Json span_json(std::span<const ByteSpan> spans) {
-  Json list = Json::array();
-  for (const ByteSpan& span : spans) {
-    list.push_back(Json(std::vector<std::size_t>{span.begin, span.end}));
-  }
-  return list;
-}
-
-std::vector<std::string> token_texts(const Tokenizer& tokenizer,
-                                     const Encoding& encoding) {
-  std::vector<std::string> texts;
+std::vector<std::string_view> token_texts(const Tokenizer& tokenizer,
+                                          const Encoding& encoding) {
+  std::vector<std::string_view> texts;
   for (const TokenId id : encoding.ids) {
-    texts.emplace_back(tokenizer.token(id).value_or(std::string_view()));
+    texts.push_back(tokenizer.token(id).value_or(""));
   }
   return texts;
 }
 
-// Tokens, or ids, separated by spaces.
-std::string encoding_line(const Tokenizer& tokenizer, const Encoding& encoding,
-                          bool tokens) {
-  std::string line;
-  for (const TokenId id : encoding.ids) {
-    line += line.empty() ? "" : " ";
-    line += tokens ? std::string(tokenizer.token(id).value_or(""))
-                   : std::to_string(id);
+Json span_json(const std::vector<ByteSpan>& spans) {
+  Json list = Json::array();
+  for (const ByteSpan& span : spans) {
+    list.push_back({span.begin, span.end});
   }
-  return line + "\n";
+  return list;
 }
 
-// A line of the input, taken apart.
-struct InputLine {
-  std::string_view first;
-  std::string_view second;  // of a pair
-};
-
 Json encoding_json(const Tokenizer& tokenizer, const Encoding& encoding,
-                   const InputLine& line, bool is_pair) {
-  std::vector<ByteSpan> characters =
-      character_offsets(line.first, encoding.offsets);
-  if (is_pair) {
-    const auto others = character_offsets(line.second, encoding.offsets);
-    for (std::size_t t = 0; t < encoding.size(); ++t) {
-      characters[t] = encoding.sequences[t] == 1 ? others[t] : characters[t];
-    }
+                   const Tokenizer::TextPair& texts, bool is_pair) {
+  auto characters = character_offsets(texts.first, encoding.offsets);
+  const auto others = character_offsets(texts.second, encoding.offsets);
+  Json sequences = Json::array();
+  for (std::size_t t = 0; t < encoding.size(); ++t) {
+    const int sequence = encoding.sequences[t];
+    characters[t] = sequence == 1 ? others[t] : characters[t];
+    sequences.push_back(sequence < 0 ? Json() : Json(sequence));
   }
   Json json = {{"ids", encoding.ids},
                {"tokens", token_texts(tokenizer, encoding)},
@@ -98,10 +82,6 @@ Json encoding_json(const Tokenizer& tokenizer, const Encoding& encoding,
                {"byte_offsets", span_json(encoding.offsets)}};
   if (is_pair) {
     json["token_types"] = encoding.token_types;
-    Json sequences = Json::array();
-    for (const std::int8_t sequence : encoding.sequences) {
-      sequences.push_back(sequence < 0 ? Json() : Json(int{sequence}));
-    }
     json["sequences"] = std::move(sequences);
   }
   if (encoding.cut > 0) {
@@ -110,34 +90,21 @@ Json encoding_json(const Tokenizer& tokenizer, const Encoding& encoding,
   return json;
 }
 
-Result<std::vector<InputLine>> take_apart(
-    std::span<const std::string_view> lines, const TokenizeFlags& flags) {
-  std::vector<InputLine> parts;
-  for (std::size_t n = 0; n < lines.size(); ++n) {
-    const std::size_t tab = flags.pair ? lines[n].find('\t') : lines[n].npos;
-    if (flags.pair && tab == lines[n].npos) {
-      return FileSubject{"FILE", name_of_text(flags.texts)}
-          .of_entry("line " + std::to_string(n + 1))
+// The two texts of each line; without --pair the second is empty.
+Result<std::vector<Tokenizer::TextPair>> pairs_of(
+    const std::vector<std::string_view>& lines, bool are_pairs,
+    const FileSubject& file) {
+  std::vector<Tokenizer::TextPair> pairs;
+  for (const std::string_view line : lines) {
+    const std::size_t tab = are_pairs ? line.find('\t') : line.size();
+    if (tab == line.npos) {
+      return file.of_entry(fmt::format("line {}", pairs.size() + 1))
           .bad_data("has no tab", "two texts with a tab between them");
     }
-    parts.push_back(
-        {lines[n].substr(0, tab), flags.pair ? lines[n].substr(tab + 1) : ""});
+    pairs.emplace_back(line.substr(0, tab),
+                       line.substr(std::min(tab + 1, line.size())));
   }
-  return parts;
-}
-
-Result<std::vector<Encoding>> encode_lines(const Tokenizer& tokenizer,
-                                           std::span<const InputLine> lines,
-                                           bool are_pairs,
-                                           const EncodeOptions& options) {
-  std::vector<std::string_view> texts;
-  std::vector<Tokenizer::TextPair> pairs;
-  for (const InputLine& line : lines) {
-    texts.push_back(line.first);
-    pairs.emplace_back(line.first, line.second);
-  }
-  return are_pairs ? tokenizer.encode_batch(pairs, options)
-                   : tokenizer.encode_batch(texts, options);
+  return pairs;
 }
 
 // Of the library's argument "texts[4]", line 5; of another one, its option.
@@ -146,22 +113,21 @@ Error error_of_line(const Error& error, const std::string& file) {
   const std::string argument = std::exchange(details.argument, {});
   const std::size_t bracket = argument.find('[');
   if (bracket == std::string::npos) {
-    details.operation = "--max-tokens";
-  } else {
-    details.operation = "FILE";
-    details.file = file;
-    const std::size_t number = std::stoul(argument.substr(bracket + 1));
-    details.entry = "line " + std::to_string(number + 1);
+    return error_of_option("--max-tokens", {error.code(), std::move(details)});
   }
-  return {error.code(), std::move(details)};
+  details.file = file;
+  details.entry =
+      fmt::format("line {}", std::stoul(argument.substr(bracket + 1)) + 1);
+  return error_of_option("FILE", {error.code(), std::move(details)});
 }
 
-Outcome encode(const Tokenizer& tokenizer, std::string_view text,
-               const TokenizeFlags& flags, const Streams& streams) {
+Outcome encode(const Tokenizer& tokenizer, const TokenizeFlags& flags,
+               const Streams& streams) {
+  HEADWISE_ASSIGN(const auto text, read_text("FILE", flags.texts));
+  const FileSubject file{"FILE", name_of_text(flags.texts)};
   const std::vector<std::string_view> lines = text_lines(text);
-  HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.texts)}, lines,
-                           "one text per line"));
-  HEADWISE_ASSIGN(const auto parts, take_apart(lines, flags));
+  HEADWISE_TRY(check_lines(file, lines, "one text per line"));
+  HEADWISE_ASSIGN(const auto pairs, pairs_of(lines, flags.pair, file));
   HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   const auto encodings = [&] {
     ProgressBar bar{"tokenize", "texts"};
@@ -171,29 +137,30 @@ Outcome encode(const Tokenizer& tokenizer, std::string_view text,
     if (flags.max_tokens) {
       options.truncation = Truncation{.max_tokens = *flags.max_tokens};
     }
-    return encode_lines(tokenizer, parts, flags.pair, options);
+    return flags.pair ? tokenizer.encode_batch(pairs, options)
+                      : tokenizer.encode_batch(lines, options);
   }();
   if (!encodings) {
     return error_of_line(encodings.error(), name_of_text(flags.texts));
   }
   std::string out;
-  for (std::size_t n = 0; n < encodings->size(); ++n) {
+  for (std::size_t n = 0; n < lines.size(); ++n) {
     const Encoding& encoding = (*encodings)[n];
-    out += flags.json ? json_text(encoding_json(tokenizer, encoding, parts[n],
+    out += flags.json ? json_text(encoding_json(tokenizer, encoding, pairs[n],
                                                 flags.pair))
-                      : encoding_line(tokenizer, encoding, flags.tokens);
+           : flags.tokens
+               ? fmt::format("{}\n",
+                             fmt::join(token_texts(tokenizer, encoding), " "))
+               : fmt::format("{}\n", fmt::join(encoding.ids, " "));
   }
   return print(streams.out, out);
 }
 
-Outcome decode(const Tokenizer& tokenizer, std::string_view text,
-               const TokenizeFlags& flags, const Streams& streams) {
-  const auto sequences = parse_tokens(text, name_of_text(flags.texts));
-  if (!sequences) {
-    return error_of_option("FILE", sequences.error());
-  }
+Outcome decode(const Tokenizer& tokenizer, const TokenizeFlags& flags,
+               const Streams& streams) {
+  HEADWISE_ASSIGN(const auto sequences, read_tokens("FILE", flags.texts));
   std::string out;
-  for (const auto& ids : *sequences) {
+  for (const auto& ids : sequences) {
     HEADWISE_ASSIGN(const auto decoded,
                     tokenizer.decode(ids, flags.no_special_tokens));
     out += flags.json ? json_text(Json{{"text", decoded}}) : decoded + "\n";
@@ -217,9 +184,8 @@ Outcome run_tokenize(const TokenizeFlags& flags, const Streams& streams) {
     return error_of_option(in_folder ? "--model" : "--tokenizer",
                            tokenizer.error());
   }
-  HEADWISE_ASSIGN(const auto text, read_text("FILE", flags.texts));
-  return flags.decode ? decode(*tokenizer, text, flags, streams)
-                      : encode(*tokenizer, text, flags, streams);
+  return flags.decode ? decode(*tokenizer, flags, streams)
+                      : encode(*tokenizer, flags, streams);
 }
 
 void add_tokenize_options(const Arguments& command, TokenizeFlags& flags) {

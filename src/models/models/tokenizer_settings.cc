@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "interop/folder.h"
 #include "interop/json_fields.h"
@@ -45,24 +46,21 @@ Status take_class(const JsonFields& fields, bool& generic) {
                            ErrorCode::unsupported);
 }
 
-Status get_flag(const JsonFields& fields, std::string_view key,
-                std::optional<bool>& into) {
-  bool flag = false;
-  HEADWISE_TRY(fields.get(key, flag));
-  if (fields.has(key)) {
-    into = flag;
-  }
-  return ok();
-}
-
 // A class without settings of its own leaves all to tokenizer.json.
 Status get_normalization(const JsonFields& fields, bool generic_class,
                          BertNormalization& into) {
   BertNormalization read;
-  HEADWISE_TRY(get_flag(fields, "do_lower_case", read.do_lower_case));
-  HEADWISE_TRY(get_flag(fields, "strip_accents", read.strip_accents));
-  HEADWISE_TRY(
-      get_flag(fields, "tokenize_chinese_chars", read.tokenize_chinese_chars));
+  const std::pair<std::string_view, std::optional<bool>*> flags[] = {
+      {"do_lower_case", &read.do_lower_case},
+      {"strip_accents", &read.strip_accents},
+      {"tokenize_chinese_chars", &read.tokenize_chinese_chars}};
+  for (const auto& [key, set] : flags) {
+    bool flag = false;
+    HEADWISE_TRY(fields.get(key, flag));
+    if (fields.has(key)) {
+      *set = flag;
+    }
+  }
   into = generic_class ? BertNormalization{} : read;
   return ok();
 }

@@ -15,6 +15,10 @@ constexpr unsigned kUncountedAtoms = 8;
 // Escapes that are left to the library; \b in brackets only.
 constexpr std::string_view kPlainEscapes = "_bntrfvaehHAzZNO";
 
+// Begins a group that fails once before it goes on: no character matches the
+// brackets.
+constexpr std::string_view kCount = R"((?:[^\x{0}-\x{10ffff}]|)";
+
 bool has(std::string_view characters, char character) {
   return characters.find(character) != std::string_view::npos;
 }
@@ -100,7 +104,7 @@ class ExpressionRewriter {
     if (atoms_ > kUncountedAtoms) {
       must_count_ = true;
       atoms_ = 0;
-      text_ += counts_turns_ ? "(?:" + std::string(kNothing) + "|)" : "";
+      text_ += counts_turns_ ? std::string(kCount) + ")" : "";
     }
     atom_ = text_.size();
     is_one_character_ = true;
@@ -122,7 +126,7 @@ class ExpressionRewriter {
           groups_.back().gives_nothing_back ||
           (loop.front() == '{' ? !has_few_turns : has(loop.substr(1), '+'));
       if (counts_turns_) {
-        text_.insert(atom_, "(?:" + std::string(kNothing) + "|");
+        text_.insert(atom_, kCount);
         text_ += ')';
       }
     }
@@ -165,7 +169,10 @@ class ExpressionRewriter {
     in_bracket_ = true;
     do {
       if (rest_.starts_with("[:") && depth > 0) {
-        HEADWISE_TRY(posix_class());
+        if (rest_.find(":]") == rest_.npos) {
+          return unsupported_part("has [: in brackets, which is not supported");
+        }
+        HEADWISE_TRY(put_class(2, ":]", false));
       } else if (rest_.starts_with('\\')) {
         HEADWISE_TRY(escape());
       } else if (rest_.starts_with('[')) {
@@ -181,37 +188,21 @@ class ExpressionRewriter {
     return ok();
   }
 
-  // [:alpha:] or [:^alpha:]
-  Status posix_class() {
-    const std::size_t end = rest_.find(":]");
-    if (end == std::string_view::npos) {
-      return unsupported_part("has [: in brackets, which is not supported");
-    }
-    const bool negated = rest_[2] == '^';
-    const std::size_t begin = negated ? 3 : 2;
-    const std::string_view name = rest_.substr(begin, end - begin);
-    return put_class(end + 2, name == "punct" ? "posixpunct" : name, negated);
-  }
-
   Status escape() {
     const char letter = rest_.size() > 1 ? rest_[1] : '\0';
     const bool is_capital = letter >= 'A' && letter <= 'Z';
     if (has("pP", letter) && rest_.substr(2).starts_with('{')) {
-      const std::size_t end = std::min(rest_.find('}'), rest_.size());
-      const bool negated = rest_.substr(3).starts_with('^');
-      const std::size_t begin = negated ? 4 : 3;
-      return put_class(end + 1, rest_.substr(begin, end - begin),
-                       negated != is_capital);
+      return put_class(3, "}", is_capital);
     }
     if (has("wWdDsS", letter)) {
-      return put_class(2,
-                       has("wW", letter)   ? "word"
-                       : has("dD", letter) ? "digit"
-                                           : "space",
-                       is_capital);
+      return replace_class(2,
+                           has("wW", letter)   ? "word"
+                           : has("dD", letter) ? "digit"
+                                               : "space",
+                           is_capital);
     }
     if (has("bB", letter) && !in_bracket_) {
-      return replace(2, word_boundary_expression(is_capital));
+      return replace(2, word_boundary(is_capital));
     }
     if (has("xu", letter)) {
       return copy(size_of_number(rest_));
@@ -224,7 +215,17 @@ class ExpressionRewriter {
     return copy(2);
   }
 
-  Status put_class(std::size_t size, std::string_view name, bool negated) {
+  // The class whose name, or ^ and its name, is between `begin` and `close`.
+  Status put_class(std::size_t begin, std::string_view close, bool negated) {
+    const std::size_t end = std::min(rest_.find(close), rest_.size());
+    const bool is_not = rest_.substr(begin).starts_with('^');
+    const auto name = rest_.substr(begin + is_not, end - begin - is_not);
+    return replace_class(end + close.size(),
+                         close == ":]" && name == "punct" ? "posixpunct" : name,
+                         negated != is_not);
+  }
+
+  Status replace_class(std::size_t size, std::string_view name, bool negated) {
     const std::string text = class_expression(name, negated, in_bracket_);
     if (text.empty()) {
       return Error(ErrorCode::invalid_argument,

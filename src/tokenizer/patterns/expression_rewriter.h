@@ -16,15 +16,12 @@ namespace headwise::inline HEADWISE_ABI::tokenizer {
 // Errors: what is wrong with it, as the end of a sentence about the expression.
 Result<std::string> rewrite_expression(std::string_view expression);
 
-// Matches no character.
-inline constexpr std::string_view kNothing = "[^\\x{0}-\\x{10ffff}]";
-
 // `[\x{41}-\x{5a}...]`: the characters of a property, or all others; empty if
 // no property has this name. It may be in another bracket.
 std::string class_expression(std::string_view property, bool negated,
                              bool in_bracket);
 
 // \b and \B.
-std::string word_boundary_expression(bool negated);
+std::string word_boundary(bool negated);
 
 }  // namespace headwise::inline HEADWISE_ABI::tokenizer

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -16,95 +15,44 @@
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 
-enum class Contractions : std::uint8_t {
+// What is tried before words.
+enum class FirstRule : std::uint8_t {
   none,
-  lower_case,    // 's|'t|'re|'ve|'m|'ll|'d, before anything else
-  any_case,      // (?i:'s|...), before anything else
-  after_a_word,  // (?i:'s|...)?, the end of a word
+  contraction,  // 's|'t|'re|'ve|'m|'ll|'d
+  any_case,     // (?i:'s|...)
+  ascii_word,   // [!-~][A-Za-z]+, but no letter or digit before the letters
+  cjk,          // ideographs and kana, as DeepSeek V3 finds them
+};
+enum class SpaceRule : std::uint8_t {
+  none,
+  spaces,     // \s+(?!\S)|\s+
+  line_ends,  // \s*[\r\n]+ before that
 };
 
-inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-inline constexpr CategorySet kLettersAndMarks =
-    categories::kLetters | categories::kMarks;
-inline constexpr CategorySet kNoLettersOrNumbers =
-    ~(categories::kLetters | categories::kNumbers);
+inline constexpr std::size_t kNoLimit = std::string_view::npos;
 
-// The rules in the order in which they are tried. A rule that is left out is
-// not in the expression.
-struct WordRules {
-  Contractions contractions = Contractions::none;
-  // [!-~][A-Za-z]+: a word of ASCII after a character of ASCII punctuation.
-  bool has_ascii_words = false;
-  // A word: letters, after one character of `lead` other than CR and LF.
-  CategorySet lead{};
-  CategorySet letters = categories::kLetters;
-  // A space is the only lead, of words and of numbers.
+// One of `lead`, which may be missing; 1 to `most` of `set`; then all there are
+// of `after`.
+struct PartRule {
+  CategorySet lead{};  // not CR or LF
   bool leads_with_space = false;
-  // A word ends before a capital letter that follows a small one.
-  bool cuts_at_capitals = false;
-  std::size_t longest_number = 0;
-  // Symbols after an optional space, and the characters after them that belong
-  // to them.
-  CategorySet symbols =
-      ~(categories::kLetters | categories::kNumbers | categories::kWhiteSpace);
-  bool has_space_before_symbols = true;
-  std::string_view after_symbols{};
-  // \s*[\r\n]+
-  bool has_line_ends = true;
-  // \s+(?!\S)|\s+
-  bool has_white_space = true;
+  CategorySet set{};
+  std::size_t most = kNoLimit;
+  std::string_view after{};
 };
 
-// Bytes of the character at `at` if it is of the set, otherwise 0; also at the
-// end of the text.
-inline std::size_t size_of_one(std::string_view text, std::size_t at,
-                               CategorySet set) {
-  if (at >= text.size()) {
-    return 0;
-  }
-  const auto byte = static_cast<unsigned char>(text[at]);
-  if (byte < 0x80) {
-    return set.has(static_cast<Category>(kKinds[byte] & kCategoryBits)) ? 1 : 0;
-  }
-  const Character character = first_character(text.substr(at));
-  return set.has(category(character.code)) ? character.bytes : 0;
-}
-
-// Where the run of at most `most` characters of the set that begins at `at`
-// ends.
-inline std::size_t end_of_run(std::string_view text, std::size_t at,
-                              CategorySet set, std::size_t most = kNoLimit) {
-  for (; most > 0; --most) {
-    const std::size_t size = size_of_one(text, at, set);
-    if (size == 0) {
-      break;
-    }
-    at += size;
-  }
-  return at;
-}
-
-// The same, but 0 if the run is empty.
-inline std::size_t end_of_some(std::string_view text, std::size_t at,
-                               CategorySet set, std::size_t most = kNoLimit) {
-  const std::size_t end = end_of_run(text, at, set, most);
-  return end == at ? 0 : end;
-}
-
-// Where the last character before `at` begins.
-inline std::size_t before(std::string_view text, std::size_t at) {
-  do {
-    --at;
-  } while (continues_character(text[at]));
-  return at;
-}
-
-// From here on functions return where their match at `at` ends; 0: there is
-// none.
-std::size_t end_of_contraction(std::string_view text, std::size_t at,
-                               bool any_case);
-// A word of has_ascii_words.
-std::size_t end_of_ascii_word(std::string_view text, std::size_t at);
+// The rules in the order in which they are tried.
+struct WordRules {
+  FirstRule first = FirstRule::none;
+  PartRule word{};
+  // A word ends before a capital letter that follows a small one; its set and
+  // what is after it do not count.
+  bool cuts_at_capitals = false;
+  bool ends_with_contraction = false;  // (?i:'s|...)? after such a word
+  PartRule number{};
+  PartRule symbols{};
+  SpaceRule spaces = SpaceRule::none;
+};
 
 inline constexpr CategorySet kCapitalAndSmall =
     CategorySet(Category::lm, Category::lo) | categories::kMarks;
@@ -113,135 +61,175 @@ inline constexpr CategorySet kCapitals =
 inline constexpr CategorySet kSmalls =
     CategorySet(Category::ll) | kCapitalAndSmall;
 
-// The two kinds of words of cuts_at_capitals, without what may lead them.
-// [capitals]*[smalls]+
-inline std::size_t end_of_small_word(std::string_view text, std::size_t at) {
-  const std::size_t capitals = end_of_run(text, at, kCapitals);
-  if (const auto end = end_of_some(text, capitals, kSmalls)) {
-    return end;
-  }
-  // The last letter that is both becomes the small one.
-  for (std::size_t last = capitals; last > at;) {
-    const std::size_t begin = before(text, last);
-    if (size_of_one(text, begin, kCapitalAndSmall) != 0) {
-      return last;
-    }
-    last = begin;
-  }
-  return 0;
-}
-
-// [capitals]+[smalls]*
-inline std::size_t end_of_capital_word(std::string_view text, std::size_t at) {
-  const std::size_t capitals = end_of_some(text, at, kCapitals);
-  return capitals == 0 ? 0 : end_of_run(text, capitals, kSmalls);
-}
-
+// Functions return where their match at `at` ends; 0: there is none.
 template <const WordRules& rules>
 class WordScanner {
  public:
+  // Appends all matches of a text.
   static void find(std::string_view text, std::vector<Match>& matches) {
     const WordScanner scanner(text);
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = scanner.match(at);
+    for (std::uint32_t at = 0; at < text.size();) {
+      const auto end = static_cast<std::uint32_t>(scanner.match(at));
       if (end == 0) {
         at += first_character(text.substr(at)).bytes;
-        continue;
+      } else {
+        matches.push_back({at, end});
+        at = end;
       }
-      matches.push_back(
-          {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end)});
-      at = end;
     }
   }
 
  private:
   explicit WordScanner(std::string_view text) : text_(text) {}
 
-  bool is_at(std::size_t at, char byte) const {
-    return at < text_.size() && text_[at] == byte;
-  }
-
   std::size_t match(std::size_t at) const {
-    std::size_t end = 0;
-    constexpr bool any_case = rules.contractions == Contractions::any_case;
-    if constexpr (any_case || rules.contractions == Contractions::lower_case) {
-      end = is_at(at, '\'') ? end_of_contraction(text_, at, any_case) : 0;
-    }
-    if constexpr (rules.has_ascii_words) {
-      end = end_of_ascii_word(text_, at);
-    }
+    std::size_t end = first(at);
     end = end != 0 ? end : word(at);
-    end = end != 0 ? end : number(at);
-    end = end != 0 ? end : symbols(at);
+    end = end != 0 ? end : part<&WordRules::number>(at);
+    end = end != 0 ? end : part<&WordRules::symbols>(at);
     return end != 0 ? end : white_space(at);
   }
 
-  std::size_t size_of_lead(std::size_t at) const {
-    if constexpr (rules.leads_with_space) {
-      return is_at(at, ' ') ? 1 : 0;
-    }
-    return is_at(at, '\r') || is_at(at, '\n')
-               ? 0
-               : size_of_one(text_, at, rules.lead);
+  bool is_at(std::size_t at, std::string_view bytes) const {
+    return at < text_.size() && std::ranges::count(bytes, text_[at]) != 0;
   }
 
-  template <class EndOfLetters>
-  std::size_t led_word(std::size_t at,
-                       const EndOfLetters& end_of_letters) const {
-    const std::size_t lead = size_of_lead(at);
-    const std::size_t end = end_of_letters(text_, at + lead);
-    // What leads no word may be one of the letters.
-    return end != 0 || lead == 0 ? end : end_of_letters(text_, at);
+  // 1 to `most` characters that pass the test. Inline, so that it is a
+  // constant.
+  template <class Test>
+  [[gnu::always_inline]] std::size_t run(std::size_t at, Test test,
+                                         std::size_t most = kNoLimit) const {
+    std::size_t end = at;
+    while (end < text_.size() && (most == kNoLimit || most-- > 0)) {
+      const auto [code, bytes] = first_character(text_.substr(end));
+      if (!test(code)) {
+        break;
+      }
+      end += bytes;
+    }
+    return end == at ? 0 : end;
   }
 
-  std::size_t word(std::size_t at) const {
-    if constexpr (!rules.cuts_at_capitals) {
-      return led_word(at, [](std::string_view text, std::size_t begin) {
-        return end_of_some(text, begin, rules.letters);
-      });
-    }
-    if (size_of_one(text_, at + size_of_lead(at), kLettersAndMarks) == 0 &&
-        size_of_one(text_, at, kLettersAndMarks) == 0) {
-      return 0;  // as below, but soon
-    }
-    std::size_t end = led_word(at, end_of_small_word);
-    end = end != 0 ? end : led_word(at, end_of_capital_word);
-    if (rules.contractions == Contractions::after_a_word && end != 0 &&
-        is_at(end, '\'')) {
-      return std::max(end, end_of_contraction(text_, end, true));
-    }
-    return end;
+  static auto of(CategorySet set) {
+    return [set](char32_t code) {
+      const unsigned kind = code < 0x80 ? kKinds[code] : kind_of(code);
+      return set.has(static_cast<Category>(kind & kCategoryBits));
+    };
   }
 
-  std::size_t number(std::size_t at) const {
-    at += rules.leads_with_space && is_at(at, ' ') ? 1 : 0;
-    return end_of_some(text_, at, categories::kNumbers, rules.longest_number);
+  std::size_t first(std::size_t at) const {
+    switch (rules.first) {
+      case FirstRule::none:
+        return 0;
+      case FirstRule::ascii_word:
+        return ascii_word(at);
+      case FirstRule::cjk:
+        return run(at, [](char32_t code) {
+          return (code >= 0x4E00 && code <= 0x9FA5) ||
+                 (code >= 0x3040 && code <= 0x30FF);
+        });
+      default:
+        return contraction(at, rules.first == FirstRule::any_case);
+    }
   }
 
-  std::size_t symbols(std::size_t at) const {
-    at += rules.has_space_before_symbols && is_at(at, ' ') ? 1 : 0;
-    std::size_t end = end_of_some(text_, at, rules.symbols);
-    while (end != 0 && end < text_.size() &&
-           rules.after_symbols.find(text_[end]) != std::string_view::npos) {
+  std::size_t contraction(std::size_t at, bool any_case) const {
+    if (!is_at(at, "'")) {
+      return 0;
+    }
+    const auto is_same = [any_case](char found, char wanted) {
+      return (any_case ? found | 0x20 : found) == wanted;
+    };
+    for (const std::string_view end : {"s", "t", "m", "d", "ll", "re", "ve"}) {
+      if (std::ranges::equal(text_.substr(at + 1, end.size()), end, is_same)) {
+        return at + 1 + end.size();
+      }
+    }
+    // The long s is an s in another case.
+    return any_case && text_.substr(at + 1).starts_with("\u017F") ? at + 3 : 0;
+  }
+
+  std::size_t ascii_word(std::size_t at) const {
+    constexpr auto kSymbols = categories::kPunctuation | categories::kSymbols;
+    const auto code = static_cast<unsigned char>(text_[at]);
+    return code < 0x80 && of(kSymbols)(code)
+               ? run(at + 1,
+                     [](char32_t letter) {
+                       return (letter | 0x20U) >= 'a' &&
+                              (letter | 0x20U) <= 'z';
+                     })
+               : 0;
+  }
+
+  std::size_t after_lead(std::size_t at, const PartRule& rule) const {
+    if (rule.leads_with_space) {
+      return is_at(at, " ") ? at + 1 : at;
+    }
+    return is_at(at, "\r\n") ? at : std::max(at, run(at, of(rule.lead), 1));
+  }
+
+  template <PartRule WordRules::*rule_of>
+  std::size_t part(std::size_t at) const {
+    constexpr const PartRule& rule = rules.*rule_of;
+    const std::size_t begin = after_lead(at, rule);
+    std::size_t end = run(begin, of(rule.set), rule.most);
+    if (end == 0 && begin > at) {  // what leads nothing may be of the set
+      end = run(at, of(rule.set), rule.most);
+    }
+    while (end != 0 && is_at(end, rule.after)) {
       ++end;
     }
     return end;
   }
 
+  std::size_t word(std::size_t at) const {
+    if (!rules.cuts_at_capitals) {
+      return part<&WordRules::word>(at);
+    }
+    const std::size_t begin = after_lead(at, rules.word);
+    const bool has_letters = run(begin, of(kCapitals | kSmalls), 1) != 0;
+    std::size_t end = has_letters ? small_word(begin) : 0;
+    if (end == 0 && begin > at && run(at, of(categories::kMarks), 1) != 0) {
+      end = small_word(at);  // what leads nothing is a word
+    }
+    if (end == 0 && has_letters) {  // [capitals]+[smalls]*, without a small one
+      end = run(begin, of(kCapitals));
+    }
+    return end != 0 && rules.ends_with_contraction
+               ? std::max(end, contraction(end, true))
+               : end;
+  }
+
+  // [capitals]*[smalls]+
+  std::size_t small_word(std::size_t at) const {
+    const std::size_t capitals = std::max(at, run(at, of(kCapitals)));
+    std::size_t end = run(capitals, of(kSmalls));
+    // The last letter that is both becomes the small one.
+    for (std::size_t last = capitals; end == 0 && last > at;) {
+      const auto [code, bytes] = last_character(text_.substr(0, last));
+      end = of(kCapitalAndSmall)(code) ? last : 0;
+      last -= bytes;
+    }
+    return end;
+  }
+
   std::size_t white_space(std::size_t at) const {
+    const bool has_spaces = rules.spaces != SpaceRule::none;
     const std::size_t end =
-        rules.has_white_space ? end_of_some(text_, at, categories::kWhiteSpace)
-                              : 0;
-    if (rules.has_line_ends) {
+        has_spaces ? run(at, of(categories::kWhiteSpace)) : 0;
+    if (end == 0) {
+      return 0;
+    }
+    if (rules.spaces == SpaceRule::line_ends) {
       for (std::size_t line_end = end; line_end > at; --line_end) {
-        if (is_at(line_end - 1, '\r') || is_at(line_end - 1, '\n')) {
+        if (is_at(line_end - 1, "\r\n")) {
           return line_end;
         }
       }
     }
     // The last space belongs to the word after it.
-    const std::size_t last = end == 0 ? 0 : before(text_, end);
-    return end == text_.size() || last <= at ? end : last;
+    const std::size_t last = end - last_character(text_.substr(0, end)).bytes;
+    return end == text_.size() || last == at ? end : last;
   }
 
   std::string_view text_;
