@@ -25,7 +25,7 @@ TEST(PackedNumbers, DifferencesAreSigned) {
 }
 
 TEST(CodeTable, RunsHaveRecentValuesOrOthers) {
-  const CodeTable table(")$/(x(");
+  static constinit const CodeTable table(")$/(x(");  // is never freed
   std::vector<std::pair<std::uint32_t, unsigned>> runs;
   table.for_each_run([&](std::uint32_t length, unsigned value) {
     runs.emplace_back(length, value);
