@@ -239,8 +239,14 @@ const std::array<std::string_view, 9> kTokenizerKeys = {
 // tokenizer.json says everything; tekken.json says more than a tokenizer.model
 // next to it; that is exact where the vocabularies after it need settings.
 const std::array<std::string_view, 9> kTokenizerFiles = {
-    "tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model",
-    "sentencepiece.bpe.model", "qwen.tiktoken", "vocab.json", "encoder.json",
+    "tokenizer.json",
+    "tekken.json",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "qwen.tiktoken",
+    "vocab.json",
+    "encoder.json",
     "vocab.txt"};
 
 const std::string_view kByteLevelJson = R"J({"version": "1.0",
