@@ -1,6 +1,7 @@
 // What a tokenizer promises of any text.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -74,7 +75,9 @@ inline void call(const headwise::Tokenizer& tokenizer, std::string_view text,
         .side = static_cast<headwise::TruncationSide>((choice >> 3) & 1),
         .keep_overflowing = true};
   }
-  const std::string_view second = text.substr(0, text.find('\n'));
+  // Short: overflowing parts of a pair are as many as both texts have, in turn.
+  const std::string_view second =
+      text.substr(0, std::min<std::size_t>(text.find('\n'), 8));
   const auto one = tokenizer.encode(text, options);
   if (one) {
     check(tokenizer, *one, text.size(), 0);
