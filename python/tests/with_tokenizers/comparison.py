@@ -104,7 +104,7 @@ class Comparison:
     def references(self):
         """The order of its hash tables is another each time: added tokens that are
         equal once they are normalized find another one of them."""
-        return [Reference(self.text) for _ in range(64)]
+        return [Reference(self.text) for _ in range(256)]
 
     def may_be(self, item, special, cut, answer):
         """Whether another object of the reference gives this answer."""

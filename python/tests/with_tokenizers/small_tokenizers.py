@@ -265,7 +265,7 @@ def of_words():
         "scripts_digits": words(part("UnicodeScripts"),
                                 part("Digits", individual_digits=True),
                                 part("Punctuation", behavior="Contiguous"),
-                                part("FixedLength", length=5)),
+                                part("FixedLength")),
         "nothing": words(),
     }
     patterns = (string("e"), regex(r"\s+"), regex(r"[aeiou]|\p{N}+"))

@@ -125,8 +125,8 @@ Status read_split_words(const JsonPart& part, Steps& steps) {
 }
 
 Status read_fixed_length_words(const JsonPart& part, Steps& steps) {
-  std::size_t length = 0;
-  HEADWISE_TRY(part.require("length", length));
+  std::size_t length = 5;
+  HEADWISE_TRY(part.get("length", length));
   if (length == 0) {
     return part.unexpected("length", "at least 1");
   }
