@@ -76,10 +76,10 @@ struct Gaussian {
   static constexpr float kEnd = kTailEnd;
   explicit Gaussian(const Cubic& /*p*/) {}
 
-  HWY_INLINE Vector tail(Vector u) const { return normal_tail(u); }
+  static HWY_INLINE Vector tail(Vector u) { return normal_tail(u); }
   // S' is phi. u phi(u) is the larger part from 1.2 on and has a limit of its
   // own, a point where exp2 is already 0.
-  HWY_INLINE Vector slope(Vector u) const {
+  static HWY_INLINE Vector slope(Vector u) {
     const Lanes d;
     const Vector tail = normal_tail(hn::Min(u, hn::Set(d, kTailEnd)));
     const Vector v = hn::Min(u, hn::Set(d, 16.0f));
@@ -131,8 +131,8 @@ struct Rectifier {
   static constexpr float kEnd = 0.0f;
   explicit Rectifier(const Cubic& /*p*/) {}
 
-  HWY_INLINE Vector tail(Vector /*u*/) const { return hn::Zero(Lanes()); }
-  HWY_INLINE Vector slope(Vector /*u*/) const { return hn::Zero(Lanes()); }
+  static HWY_INLINE Vector tail(Vector /*u*/) { return hn::Zero(Lanes()); }
+  static HWY_INLINE Vector slope(Vector /*u*/) { return hn::Zero(Lanes()); }
 };
 
 // ---- f and its gradient, on any curve. ----
@@ -169,6 +169,7 @@ HWY_INLINE Vector gradient_of(Vector d_y, Vector x, Vector gradient) {
 // ---- Rows. ----
 
 // step(in, out) computes one vector of each output from one of each input.
+// `count` is a multiple of kLanes.
 template <std::size_t kIn, std::size_t kOut, class Step>
 void whole_vectors(const float* const (&in)[kIn], std::size_t count,
                    float* const (&out)[kOut], const Step& step) {

@@ -21,24 +21,25 @@ struct GateGradients {
 
 class ActivationGateTest : public EveryActivation {
  protected:
-  Tensor<float, 2> gated(
+  static Tensor<float, 2> gated(
       TensorView<const float, 2> gate, TensorView<const float, 2> up,
-      const Executor& executor = Executor::default_executor()) const {
+      const Executor& executor = Executor::default_executor()) {
     auto y = filled<float, 2>(gate.extents(), -7);
     EXPECT_TRUE(activate_gate(activation(), gate, up, y, executor));
     return y;
   }
-  GateGradients gradients(
+  static GateGradients gradients(
       TensorView<const float, 2> gate, TensorView<const float, 2> up,
       TensorView<const float, 2> d_y,
-      const Executor& executor = Executor::default_executor()) const {
+      const Executor& executor = Executor::default_executor()) {
     auto d_gate = filled<float, 2>(gate.extents(), -7);
     auto d_up = filled<float, 2>(gate.extents(), -7);
     EXPECT_TRUE(activate_gate_backward(activation(), gate, up, d_y, d_gate,
                                        d_up, executor));
     return {std::move(d_gate), std::move(d_up)};
   }
-  void expect_gradients(const GateGradients& got, const GateGradients& want) {
+  static void expect_gradients(const GateGradients& got,
+                               const GateGradients& want) {
     EXPECT_TRUE(same_bits(got.d_gate, want.d_gate));
     EXPECT_TRUE(same_bits(got.d_up, want.d_up));
   }

@@ -13,14 +13,14 @@ namespace {
 
 class ActivationGradientTest : public EveryActivation {
  protected:
-  Tensor<float, 2> gradient_of(
+  static Tensor<float, 2> gradient_of(
       TensorView<const float, 2> x, TensorView<const float, 2> d_y,
-      const Executor& executor = Executor::default_executor()) const {
+      const Executor& executor = Executor::default_executor()) {
     auto d_x = filled<float, 2>(x.extents(), -7);
     EXPECT_TRUE(activate_backward(activation(), x, d_y, d_x, executor));
     return d_x;
   }
-  Tensor<float, 2> derivative_of(const Tensor<float, 2>& x) const {
+  static Tensor<float, 2> derivative_of(const Tensor<float, 2>& x) {
     return gradient_of(x, view_of(filled<float, 2>(x.extents(), 1)));
   }
 };

@@ -23,7 +23,7 @@ Tensor<float, 2> activated(
 
 class ActivationTest : public EveryActivation {
  protected:
-  Tensor<float, 2> of(TensorView<const float, 2> x) const {
+  static Tensor<float, 2> of(TensorView<const float, 2> x) {
     return activated(activation(), x);
   }
 };
