@@ -33,7 +33,7 @@
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/module/multi_head_attention.h"
-#include "headwise/steps/gelu.h"
+#include "headwise/steps/activation.h"
 #include "headwise/steps/layer_norm.h"
 
 namespace headwise {
@@ -62,7 +62,8 @@ struct Layer {
     auto inner = intermediate.forward(attended.output).value();
     const TensorView<float, 2> rows(inner.data(),
                                     {inner.extent(1), inner.extent(2)});
-    static_cast<void>(gelu(rows, rows, Executor::default_executor()));
+    static_cast<void>(
+        activate(Activation::gelu, rows, rows, Executor::default_executor()));
     output.forward(inner).value();
   }
 };

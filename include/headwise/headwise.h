@@ -16,7 +16,7 @@
 #include "headwise/steps/weigh.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/layer_norm.h"
-#include "headwise/steps/gelu.h"
+#include "headwise/steps/activation.h"
 #include "headwise/attention/forward.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/steps/gelu.h"
+#include "headwise/steps/activation.h"
 #include "models/bert_rows.h"
 #include "run/float_environment.h"
 #include "steps/check_head_gates.h"
@@ -67,8 +67,9 @@ Status feed_forward(const BertLayer& layer, BertMemory& memory,
   const TensorView<float, 3> intermediate = memory.intermediate.view();
   HEADWISE_TRY(layer.intermediate.forward_into(
       std::as_const(memory.hidden).view(), intermediate, "hidden", executor));
-  HEADWISE_TRY(gelu(rows_of(std::as_const(memory.intermediate).view()),
-                    rows_of(intermediate), executor));
+  HEADWISE_TRY(activate(Activation::gelu,
+                        rows_of(std::as_const(memory.intermediate).view()),
+                        rows_of(intermediate), executor));
   return layer.output.forward_into(std::as_const(memory.intermediate).view(),
                                    memory.attended.view(), "intermediate",
                                    executor);

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/bert_encoder.h"
-#include "headwise/steps/gelu.h"
+#include "headwise/steps/activation.h"
 #include "models/bert_names.h"
 #include "models/bert_params.h"
 #include "models/bert_rows.h"
@@ -56,7 +56,8 @@ Status run_feed_forward(const BertLayer& layer, const Executor& executor,
                                          saved.between, "hidden", executor));
   HEADWISE_ASSIGN(auto activated,
                   Tensor<float, 3>::create_unset(intermediate.extents()));
-  HEADWISE_TRY(gelu(rows_of(intermediate), rows_of(activated), executor));
+  HEADWISE_TRY(activate(Activation::gelu, rows_of(intermediate),
+                        rows_of(activated), executor));
   HEADWISE_ASSIGN(auto put_out,
                   layer.output.forward(activated, "intermediate", executor));
   add_to(put_out, saved.between);
@@ -137,8 +138,8 @@ Status back_through_feed_forward(const Pass& pass, std::size_t number,
                   back_through(pass, layer.output, saved.activated, d,
                                numbered(names.output, number)));
   const auto d_rows = rows_of(d_inner);
-  HEADWISE_TRY(gelu_backward(rows_of(saved.intermediate), rows_of(d_inner),
-                             d_rows, pass.executor));
+  HEADWISE_TRY(activate_backward(Activation::gelu, rows_of(saved.intermediate),
+                                 rows_of(d_inner), d_rows, pass.executor));
   HEADWISE_ASSIGN(auto d_between,
                   back_through(pass, layer.intermediate, saved.between, d_inner,
                                numbered(names.intermediate, number)));

@@ -1,4 +1,4 @@
-// Layer normalisation, RMS norms and GELU, there and back, as
+// Layer normalisation, RMS norms and activations, there and back, as
 // docs/arithmetic.md writes them, in scalar code: what every kernel's bits are
 // held against. Nothing is shared with the kernels.
 #pragma once
@@ -16,6 +16,7 @@
 #include "attention/contract.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/steps/activation.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
@@ -167,26 +168,79 @@ inline float contract_tail(float u) {
   return q * std::bit_cast<float>(std::bit_cast<std::uint32_t>(t) << 23);
 }
 
-inline float contract_gelu(float x) {
+// 1 / (1 + exp(p(u))), u at most 128, p(u) being a u + b u^3.
+struct ContractCubic {
+  double a;
+  double b;
+};
+
+inline ContractCubic contract_cubic(Activation activation) {
+  constexpr double kTwoRoots = 0x1.9884533d43651p+0;  // 2 sqrt(2 / pi)
+  return activation == Activation::gelu_tanh
+             ? ContractCubic{kTwoRoots, 0.044715 * kTwoRoots}
+         : activation == Activation::quick_gelu ? ContractCubic{1.702, 0}
+                                                : ContractCubic{1, 0};
+}
+
+inline float contract_sigmoid_tail(const ContractCubic& p, float u) {
+  constexpr double kLog2E = 0x1.71547652b82fep+0;
+  const float z = u * std::fma(u * u, static_cast<float>(-p.b * kLog2E),
+                               static_cast<float>(-p.a * kLog2E));
+  const float e = contract_exp2(z);
+  return e / (e + 1);
+}
+
+inline float contract_activate(Activation activation, float x) {
   if (std::isnan(x)) {
     return kNaN;
   }
-  const float u = std::min(std::abs(x), kContractTailEnd);
-  return std::fma(-contract_tail(u), u, x > 0 ? x : 0.0f);
+  if (activation == Activation::relu) {
+    return x > 0 ? x : 0;
+  }
+  const float above = x > 0 ? x : 0.0f;
+  if (activation == Activation::gelu) {
+    const float u = std::min(std::abs(x), kContractTailEnd);
+    return std::fma(-contract_tail(u), u, above);
+  }
+  const float u = std::min(std::abs(x), 128.0f);
+  const float tail = contract_sigmoid_tail(contract_cubic(activation), u);
+  return std::fma(-tail, u, above);
 }
 
-inline float contract_gelu_backward(float x, float d_y) {
+// The derivative at -|x|.
+inline float contract_slope(Activation activation, float x) {
+  if (activation == Activation::relu) {
+    return 0;
+  }
+  if (activation == Activation::gelu) {
+    const float tail = contract_tail(std::min(std::abs(x), kContractTailEnd));
+    const float u = std::min(std::abs(x), 16.0f);
+    const float bell = contract_exp2(u * u * -0x1.715476p-1f);
+    return std::fma(-(u * 0x1.988454p-2f), bell, tail);
+  }
+  const float u = std::min(std::abs(x), 128.0f);
+  const ContractCubic p = contract_cubic(activation);
+  const float tail = contract_sigmoid_tail(p, u);
+  const float slope =
+      u * std::fma(u * u, static_cast<float>(3 * p.b), static_cast<float>(p.a));
+  return std::fma(-(slope * (1 - tail)), tail, tail);
+}
+
+inline float contract_activate_backward(Activation activation, float x,
+                                        float d_y, float up = 1) {
   if (d_y == 0) {
     return 0;
   }
   if (std::isnan(x)) {
     return kNaN;
   }
-  const float tail = contract_tail(std::min(std::abs(x), kContractTailEnd));
-  const float u = std::min(std::abs(x), 16.0f);
-  const float bell = contract_exp2(u * u * -0x1.715476p-1f);
-  const float h = std::fma(-(u * 0x1.988454p-2f), bell, tail);
-  return contract_nan(d_y * (x < 0 ? h : 1 - h));
+  const float h = contract_slope(activation, x);
+  return contract_nan(d_y * (up * (x > 0 ? 1 - h : h)));
+}
+
+inline float contract_activate_gate(Activation activation, float gate,
+                                    float up) {
+  return contract_nan(contract_activate(activation, gate) * up);
 }
 
 }  // namespace headwise::testing_support

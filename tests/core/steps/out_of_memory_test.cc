@@ -11,11 +11,11 @@
 #include "headwise/kernels/targets.h"
 #include "headwise/run/device_buffer.h"
 #include "headwise/run/workspace.h"
+#include "headwise/steps/activation.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/bias.h"
 #include "headwise/steps/dropout.h"
 #include "headwise/steps/embedding.h"
-#include "headwise/steps/gelu.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/heads.h"
@@ -188,6 +188,22 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
   auto wrong_lse = filled<float, 3>({2, 2, 2}, 0);
   const TensorView<const float, 3> whole(x_.data(), {2, 3, 8});
   expect_failures_of_errors({
+      {"activate",
+       [&] { return activate(Activation::silu, flat_, narrow_, alone()); }},
+      {"activate_backward",
+       [&] {
+         return activate_backward(Activation::silu, flat_, narrow_, flat_,
+                                  alone());
+       }},
+      {"activate_gate",
+       [&] {
+         return activate_gate(Activation::silu, flat_, narrow_, flat_, alone());
+       }},
+      {"activate_gate_backward",
+       [&] {
+         return activate_gate_backward(Activation::silu, flat_, flat_, flat_,
+                                       d_flat_, d_flat_, alone());
+       }},
       {"add_alibi", [&] { return add_alibi(s_, alibi, other_, alone()); }},
       {"add_t5_bias", [&] { return add_t5_bias(s_, t5, other_, alone()); }},
       {"add_bias", [&] { return add_bias(s_, bias, other_, alone()); }},
@@ -240,9 +256,6 @@ TEST_F(StepFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"Embedding::forward", [&] { return embed.forward(far_ids); }},
       {"Embedding::backward", [&] { return embed.backward(far_ids, rows_); }},
       {"gate_heads", [&] { return gate_heads(x_, nan_, y_, alone()); }},
-      {"gelu", [&] { return gelu(flat_, narrow_, alone()); }},
-      {"gelu_backward",
-       [&] { return gelu_backward(flat_, narrow_, flat_, alone()); }},
       {"HeadGroups::create", [&] { return HeadGroups::create(empty_group); }},
       {"HeadGroups::check", [&] { return groups.check(4, 2, "test"); }},
       {"layer_norm", [&] { return layer_norm(flat_, norm, flat_, alone()); }},
