@@ -38,6 +38,7 @@ RANKS = {
     "onnx": 7,
     "patterns": 8,
     "tokenizer": 9,
+    "transformer": 9,
     "models": 10,
     "train": 11,
     "prune": 12,
@@ -54,6 +55,7 @@ INNER_RANKS = {
         "statistics": 2,
         "backward": 2,
     },
+    "transformer": {"families": 1},
     "inspect": {"words": 1, "trace": 2, "pictures": 2, "page": 3},
 }
 

@@ -24,6 +24,7 @@
 #include "headwise/inspect/pictures.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/tokenizer/decode_stream.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/induction_run.h"
 #include "headwise/train/next_token.h"

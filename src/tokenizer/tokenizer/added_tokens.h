@@ -11,7 +11,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
-#include "tokenizer/json_part.h"
+#include "interop/json_part.h"
 #include "tokenizer/literal_search.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/token_model.h"

@@ -9,7 +9,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
-#include "tokenizer/json_part.h"
+#include "interop/json_part.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 

@@ -7,8 +7,8 @@
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
+#include "interop/json_part.h"
 #include "tokenizer/aligned_text.h"
-#include "tokenizer/json_part.h"
 #include "unicode/character_traits.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {

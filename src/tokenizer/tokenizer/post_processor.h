@@ -12,7 +12,7 @@
 #include "headwise/steps/tokens.h"
 #include "headwise/tokenizer/encoding.h"
 #include "headwise/version.h"
-#include "tokenizer/json_part.h"
+#include "interop/json_part.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 

@@ -10,9 +10,9 @@
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
+#include "interop/json_part.h"
 #include "patterns/pattern.h"
 #include "tokenizer/aligned_text.h"
-#include "tokenizer/json_part.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 

@@ -13,8 +13,8 @@
 #include "headwise/base/result.h"
 #include "headwise/version.h"
 #include "interop/error_text.h"
+#include "interop/json_part.h"
 #include "patterns/pattern.h"
-#include "tokenizer/json_part.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {
 

@@ -12,7 +12,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/version.h"
-#include "tokenizer/json_part.h"
+#include "interop/json_part.h"
 #include "tokenizer/token_table.h"
 #include "tokenizer/tokenizer_spec.h"
 

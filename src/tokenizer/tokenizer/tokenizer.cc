@@ -67,8 +67,7 @@ Status change_normalization(const BertNormalization& changed,
   if (changed == BertNormalization{}) {
     return ok();
   }
-  const tokenizer::JsonPart part =
-      tokenizer::JsonPart(&spec.json, spec.subject, "").at("normalizer");
+  const JsonPart part = JsonPart(&spec.json, spec.subject, "").at("normalizer");
   std::string type;
   HEADWISE_TRY(part.get("type", type));
   if (type != "BertNormalizer") {
@@ -191,7 +190,7 @@ struct Tokenizer::State {
 Result<Hidden<Tokenizer::State>> Tokenizer::State::make(
     tokenizer::TokenizerSpec spec) {
   const Json json = spec.json;
-  const tokenizer::JsonPart root(&json, spec.subject, "");
+  const JsonPart root(&json, spec.subject, "");
   std::string version = "1.0";
   HEADWISE_TRY(root.get("version", version));
   if (version != "1.0") {

@@ -13,7 +13,7 @@
 
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
-#include "tokenizer/json_part.h"
+#include "interop/json_part.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace headwise::inline HEADWISE_ABI::tokenizer {

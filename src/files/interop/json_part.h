@@ -1,4 +1,4 @@
-// One object of a tokenizer.json, with its path for errors:
+// A part of a JSON file, with its path for errors:
 //   model/tokenizer.json: pre_tokenizer.behavior is Never, expected Removed,
 //   ...
 #pragma once
@@ -15,7 +15,8 @@
 #include "headwise/json/json.h"
 #include "headwise/version.h"
 
-namespace headwise::inline HEADWISE_ABI::tokenizer {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class JsonPart {
  public:
@@ -70,4 +71,5 @@ class JsonPart {
   std::string path_;
 };
 
-}  // namespace headwise::inline HEADWISE_ABI::tokenizer
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop

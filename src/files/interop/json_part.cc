@@ -1,15 +1,15 @@
-#include "tokenizer/json_part.h"
+#include "interop/json_part.h"
 
 #include <utility>
 
 #include "interop/error_text.h"
-#include "unicode/characters.h"
+#include "interop/utf8.h"
 
-namespace headwise::inline HEADWISE_ABI::tokenizer {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 // A value as messages show it.
-std::string shown_value(const Json& value) {
+std::string shown_json(const Json& value) {
   constexpr std::size_t kLongestValue = 80;
   std::string text;
   if (!value.get(text)) {
@@ -42,9 +42,9 @@ Message take_value(const Json& value, char32_t& into) {
   if (!value.get(text)) {
     return "a text";
   }
-  const Character first = text.empty() ? Character() : first_character(text);
-  into = first.code;
-  return !text.empty() && first.bytes == text.size() ? "" : "one character";
+  const auto first = decode_utf8(text);
+  into = first ? first->code : 0;
+  return first && first->bytes == text.size() ? "" : "one character";
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ Status JsonPart::get(std::string_view key,
 Error JsonPart::unexpected(std::string_view key, Message expected,
                            ErrorCode code) const {
   const JsonPart part = at(key);
-  return part.fault(message("is {}", shown_value(part.json())),
+  return part.fault(message("is {}", shown_json(part.json())),
                     std::move(expected), code);
 }
 
@@ -114,4 +114,4 @@ Error JsonPart::fault(Message given, Message expected, ErrorCode code) const {
   return about.error(code, std::move(given), std::move(expected));
 }
 
-}  // namespace headwise::inline HEADWISE_ABI::tokenizer
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -1,0 +1,228 @@
+// headwise forward
+// Token ids in, numbers out: what a model makes of them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/npy.h"
+#include "headwise/interop/npz.h"
+#include "headwise/interop/token_text.h"
+#include "headwise/transformer/transformer.h"
+#include "operation/arithmetic_option.h"
+#include "operation/read_tokens.h"
+#include "shell/add_command.h"
+#include "shell/error_of_option.h"
+#include "shell/json.h"
+#include "shell/output.h"
+#include "shell/threads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kForwardHelp = {
+    .name = "forward",
+    .description = "run a model on token ids",
+    .examples =
+        R"(  headwise forward --model SmolLM2-135M --ids 504,4574,216
+  headwise forward --model DIR --ids ids.json --logits logits.npy
+  headwise forward --model DIR --ids 5,17,3 --attn-weights weights.npz)"};
+
+struct ForwardFlags {
+  CommandLine line;
+  std::string model;
+  std::string ids;
+  std::string logits;
+  std::string hidden;
+  std::string attn_weights;
+  std::string arithmetic;
+  std::size_t threads = 0;  // 0: all
+  bool json = false;
+};
+
+// 5,17,3, or a file with sequences.
+Result<RaggedTokens> read_ids(const std::string& given) {
+  if (given.find_first_not_of("0123456789, ") != std::string::npos) {
+    return read_tokens("--ids", given);
+  }
+  const auto ids = parse_tokens(given, "--ids");
+  return ids ? ids : error_of_option("--ids", ids.error());
+}
+
+// What a pass gives besides the last hidden states.
+struct ForwardParts {
+  Tensor<float, 3> hidden{};  // (num_layers + 1, rows, hidden_size)
+  std::vector<Tensor<float, 4>> attn_weights{};
+};
+
+TransformerPass pass_into(const ForwardFlags& flags, std::size_t layers,
+                          const Executor& executor, ForwardParts& parts) {
+  TransformerPass pass{.executor = &executor};
+  if (!flags.hidden.empty()) {
+    pass.see_hidden = [&parts, layers](std::size_t layer,
+                                       TensorView<const float, 2> x) -> Status {
+      const auto [rows, E] = x.extents();
+      if (layer == 0) {
+        HEADWISE_ASSIGN(parts.hidden,
+                        Tensor<float, 3>::create_unset({layers + 1, rows, E}));
+      }
+      std::copy_n(x.data(), rows * E, parts.hidden.data() + layer * rows * E);
+      return ok();
+    };
+  }
+  if (!flags.attn_weights.empty()) {
+    pass.see_attn_weights =
+        [&parts](std::size_t, TensorView<const float, 4> weights) -> Status {
+      HEADWISE_ASSIGN(auto copy,
+                      Tensor<float, 4>::create_unset(weights.extents()));
+      std::copy_n(weights.data(), copy.size(), copy.data());
+      parts.attn_weights.push_back(std::move(copy));
+      return ok();
+    };
+  }
+  return pass;
+}
+
+// The likeliest next tokens of one row of logits.
+Json likeliest_json(const float* logits, std::size_t vocab_size) {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::size_t> ids(vocab_size);
+  std::iota(ids.begin(), ids.end(), std::size_t{0});
+  const std::size_t shown = std::min(kShown, vocab_size);
+  std::partial_sort(
+      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ids.end(),
+      [&](std::size_t a, std::size_t b) {
+        return std::pair(-logits[a], a) < std::pair(-logits[b], b);
+      });
+  double sum = 0;
+  for (std::size_t id = 0; id < vocab_size; ++id) {
+    sum += std::exp(double{logits[id]} - logits[ids[0]]);
+  }
+  Json list = Json::array();
+  for (std::size_t n = 0; n < shown; ++n) {
+    list.push_back({{"id", ids[n]},
+                    {"probability",
+                     std::exp(double{logits[ids[n]]} - logits[ids[0]]) / sum}});
+  }
+  return list;
+}
+
+Status write_parts(const ForwardFlags& flags, const ForwardParts& parts,
+                   const Tensor<float, 2>& logits) {
+  if (!flags.hidden.empty()) {
+    HEADWISE_TRY(write_npy(flags.hidden, parts.hidden.view()));
+  }
+  if (!flags.logits.empty()) {
+    HEADWISE_TRY(write_npy(flags.logits, logits.view()));
+  }
+  std::map<std::string, AnyView> layers;
+  for (std::size_t n = 0; n < parts.attn_weights.size(); ++n) {
+    layers.emplace(std::to_string(n), parts.attn_weights[n].view());
+  }
+  return flags.attn_weights.empty() ? ok()
+                                    : write_npz(flags.attn_weights, layers);
+}
+
+// The likeliest tokens after each sequence.
+Json sequences_json(const RaggedTokens& ids, const Tensor<float, 2>& logits) {
+  Json list = Json::array();
+  std::size_t rows = 0;
+  for (const auto& sequence : ids) {
+    rows += sequence.size();
+    Json item = {{"tokens", sequence.size()}};
+    if (logits.size() != 0 && !sequence.empty()) {
+      item["next"] = likeliest_json(&logits(rows - 1, 0), logits.extent(1));
+    }
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+std::string sequences_text(const Json& list) {
+  std::string text;
+  for (std::size_t n = 0; n < list.size(); ++n) {
+    std::uint64_t tokens = 0;
+    list[n].find("tokens")->get(tokens);
+    text += fmt::format("sequence {}: {} tokens", n, tokens);
+    const Json* const next = list[n].find("next");
+    for (std::size_t k = 0; next != nullptr && k < next->size(); ++k) {
+      double probability = 0;
+      std::uint64_t id = 0;
+      (*next)[k].find("id")->get(id);
+      (*next)[k].find("probability")->get(probability);
+      text += fmt::format("{}{} {:.3f}", k == 0 ? "; next " : ", ", id,
+                          probability);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
+  if (flags.model.empty() || flags.ids.empty()) {
+    return usage("give --model DIR and --ids IDS");
+  }
+  HEADWISE_TRY(flags.line.files().check());
+  HEADWISE_ASSIGN(const auto ids, read_ids(flags.ids));
+  const auto model = Transformer::read(
+      flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});
+  if (!model) {
+    return error_of_option("--model", model.error());
+  }
+  const TransformerShape& shape = model->shape();
+  if (!flags.logits.empty() && !shape.has_logits) {
+    return error_of_option(
+        "--logits", Error{ErrorCode::unsupported,
+                          {.given = message("a model of type {} has no logits",
+                                            shape.family)}});
+  }
+  HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
+  ForwardParts parts;
+  const auto hidden =
+      model->hidden(ids, pass_into(flags, shape.num_layers, executor, parts));
+  if (!hidden) {
+    return error_of_option("--ids", hidden.error());
+  }
+  Tensor<float, 2> logits;
+  if (shape.has_logits) {
+    HEADWISE_ASSIGN(logits, model->logits(*hidden, &executor));
+  }
+  HEADWISE_TRY(write_parts(flags, parts, logits));
+  const Json sequences = sequences_json(ids, logits);
+  return print(streams.out, flags.json
+                                ? json_text(Json{{"model_type", shape.family},
+                                                 {"sequences", sequences}})
+                                : sequences_text(sequences));
+}
+
+void add_forward_options(const Arguments& command, ForwardFlags& flags) {
+  command.keep_line(flags.line);
+  command.add(
+      {{"--model", &flags.model, input_file("DIR"), "the folder of a model"},
+       {"--ids", &flags.ids, any_text("IDS|FILE"),
+        "token ids, 5,17,3, or a file of sequences: JSON, or a line for each"},
+       {"--logits", &flags.logits, output_file("F.npy"),
+        "write the logits of all tokens, (rows, vocab_size)"},
+       {"--hidden", &flags.hidden, output_file("F.npy"),
+        "write what enters each layer, and what the model gives: (layers + 1, "
+        "rows, hidden_size)"},
+       {"--attn-weights", &flags.attn_weights, output_file("F.npz"),
+        "write the attention weights of each layer, (B, heads, L, L)"},
+       arithmetic_option(flags.arithmetic),
+       threads_option(flags.threads),
+       {"--json", &flags.json, flag(), "print JSON"}});
+}
+
+}  // namespace
+
+void add_forward(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kForwardHelp, add_forward_options, run_forward);
+}
+
+}  // namespace headwise::cli

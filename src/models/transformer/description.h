@@ -1,0 +1,158 @@
+// A transformer as data: what every family of models comes to. The engine knows
+// no family; a family knows no engine.
+//
+//   x = embedding(ids)
+//   in each layer, for attention, then for the feed-forward network:
+//     x = behind(x + after(part(before(x))))     each norm only if it is there
+//   or, in parallel:
+//     x = x + attention(before(x)) + feed_forward(before(x))
+//   logits = unembedding(final(x))
+//
+// A norm, bias or table is there if its tensor is in the list of names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/steps/activation.h"
+#include "headwise/steps/norm_heads.h"
+#include "headwise/steps/rotary.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/version.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+
+struct EmbeddingSpec {
+  std::size_t vocab_size = 0;
+  std::size_t size = 0;       // of a token's vector in the file
+  double scale = 1;           // on the tokens' vectors
+  std::size_t positions = 0;  // rows of their table
+  // The row of position 0 in the table of positions. With `uncounted`, tokens
+  // with this id stand at the position before it, and are not counted.
+  std::size_t first_position = 0;
+  std::optional<TokenId> uncounted{};
+  std::size_t token_types = 0;
+};
+
+// T5's bias by relative position.
+struct RelativeSpec {
+  std::size_t buckets = 0;
+  std::size_t max_distance = 128;
+  bool bidirectional = false;
+};
+
+struct HeadsSpec {
+  std::size_t num_heads = 0;
+  std::size_t num_kv_heads = 0;
+  std::size_t head_dim = 0;
+  double scale = 1;  // on q.k
+  std::optional<double> softcap{};
+  std::optional<QkNorm> qk_norm{};
+  // Falcon's: the score of key j gains scale * slope * j, where the product of
+  // slope and j is rounded to bfloat16; a slope per head, or none.
+  std::vector<float> key_slopes{};
+  std::optional<RelativeSpec> relative{};
+};
+
+struct FeedForwardSpec {
+  std::size_t size = 0;
+  Activation activation = Activation::gelu;
+};
+
+struct LayerSpec {
+  double scale = 1;                     // on q.k, too
+  std::optional<std::size_t> rotary{};  // its place in StackSpec::rotary
+  // A query sees this many keys: itself and those before it; without causal,
+  // it is the same number behind it, too.
+  std::optional<std::size_t> window{};
+  // The numbers in the names of its tensors: {N}, and {K} where there is one.
+  std::size_t params = 0;
+  std::size_t inner = 0;
+};
+
+// An encoder or a decoder.
+struct StackSpec {
+  std::size_t hidden_size = 0;
+  EmbeddingSpec embedding{};
+  HeadsSpec heads{};
+  FeedForwardSpec feed_forward{};
+  QkNorm norm{};  // of all rows, as of one head
+  bool causal = false;
+  // Attention and feed-forward network take the same x. Without a norm before
+  // it, the latter takes what the former takes.
+  bool parallel = false;
+  std::vector<RotaryConfig> rotary{};
+  std::vector<LayerSpec> layers{};
+};
+
+struct UnembeddingSpec {
+  bool tied = false;      // without a tensor of its own it is the tokens' table
+  bool may_miss = false;  // without one there are no logits
+  double scale = 1;       // on the hidden state
+  std::optional<double> softcap{};
+};
+
+// What a tensor of the file is. Of a layer: those from attention_before on.
+enum class Part : std::uint8_t {
+  tokens,
+  positions,
+  token_types,
+  token_projection,  // of the tokens' vectors, before positions are added
+  embedding_norm,
+  embedding_projection,
+  final_norm,
+  unembedding_projection,  // before the unembedding
+  unembedding,
+  relative,  // (buckets, heads)
+  attention_before,
+  attention_after,
+  attention_behind,
+  w_q,
+  w_k,
+  w_v,
+  w_qkv,  // all three in one
+  w_o,
+  q_norm,
+  k_norm,
+  sinks,
+  feed_before,
+  feed_after,
+  feed_behind,
+  gate,
+  up,       // of a network without a gate: its first projection
+  gate_up,  // both in one: the rows of the gate, then those of up
+  down,
+};
+
+// How a matrix lies in the file.
+enum class Form : std::uint8_t {
+  plain,         // (out, in); w_qkv: all rows of w_q, then w_k, then w_v
+  transposed,    // (in, out)
+  qkv_by_group,  // of each key head its queries, its key and its value
+};
+
+struct TensorName {
+  // Without ".weight" and ".bias"; {N} is the layer. Empty: a norm without
+  // parameters.
+  std::string name;
+  Part part = Part::tokens;
+  Form form = Form::plain;
+  bool bias = false;
+  bool whole_name = false;      // nothing is appended
+  std::size_t first_layer = 0;  // layers before it do not have the tensor
+};
+
+struct Description {
+  std::string family{};  // model_type
+  StackSpec stack{};
+  std::optional<UnembeddingSpec> unembedding{};
+  std::vector<TensorName> names{};
+  // The outer name that all tensors but those of `outside` may have in front.
+  std::string_view prefix;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer

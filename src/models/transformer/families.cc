@@ -1,0 +1,70 @@
+#include "transformer/families.h"
+
+#include <cmath>
+
+#include "interop/error_text.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+
+namespace {
+
+// What no family computes, and settings that do not fit together.
+Status check_settings(const JsonPart& config, const StackSpec& stack) {
+  for (const std::string_view key : {"quantization_config", "auto_map"}) {
+    if (config.at(key).exists()) {
+      return config.fault(message("has {}", key), "a model without it",
+                          ErrorCode::unsupported);
+    }
+  }
+  const HeadsSpec& heads = stack.heads;
+  if (heads.head_dim == 0 || heads.num_heads % heads.num_kv_heads != 0) {
+    return config.fault(
+        message("has {} heads of size {}, and {} of keys", heads.num_heads,
+                heads.head_dim, heads.num_kv_heads),
+        "a size of at least 1, and a divisor of the heads");
+  }
+  if (!(stack.norm.eps > 0 && stack.norm.eps < 1 && heads.scale > 0 &&
+        std::isfinite(heads.scale))) {
+    return config.fault("has settings of norms or scores that do not fit",
+                        "an eps between 0 and 1, and a positive scale");
+  }
+  for (const RotaryConfig& rotary : stack.rotary) {
+    const auto made = Rotary::create(rotary);
+    if (!made) {
+      return config.subject().blame_here(made.error());
+    }
+    if (rotary.rotary_dim > heads.head_dim) {
+      return config.fault(
+          message("rotates {} features of a head", rotary.rotary_dim),
+          message("at most {}", heads.head_dim));
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<Description> describe_model(const JsonPart& config) {
+  std::string type;
+  HEADWISE_TRY(config.require("model_type", type));
+  std::vector<Family> known;
+  for (const std::span<const Family> families :
+       {kBertFamilies, kModernBertFamilies, kGpt2Families, kGptNeoxFamilies,
+        kLlamaFamilies, kGemmaFamilies}) {
+    known.insert(known.end(), families.begin(), families.end());
+  }
+  for (const Family& family : known) {
+    if (family.model_type == type) {
+      HEADWISE_ASSIGN(auto made, family.describe(config));
+      HEADWISE_TRY(check_settings(config, made.stack));
+      made.family = type;
+      return made;
+    }
+  }
+  return config.unexpected(
+      "model_type",
+      Message::verbatim(list_text(known, ", ", &Family::model_type)),
+      ErrorCode::unsupported);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -1,0 +1,169 @@
+"""Token ids to hidden states, weights and logits: headwise forward, with random models
+of every family beside the reference of tests/model_families."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import peers  # noqa: E402
+
+peers.need("numpy", "safetensors")
+
+import numpy as np  # noqa: E402
+from safetensors.numpy import save_file  # noqa: E402
+
+import cli_case  # noqa: E402
+from cli_case import BAD_INPUT, USAGE, CliTest  # noqa: E402
+
+FAMILIES = pathlib.Path(__file__).parent.parent / "model_families"
+sys.path.insert(0, str(FAMILIES))
+import compare  # noqa: E402
+import reference  # noqa: E402
+from sequences import sequences  # noqa: E402
+
+SHAPES = json.loads((FAMILIES / "shapes.json").read_text("utf-8"))
+
+
+def strong(rng, name, shape, gemma):
+    """Weights large enough that no rule of a family is lost in rounding."""
+    if name.endswith("bias"):
+        return rng.normal(0, 0.3, shape)
+    if "relative_attention_bias" in name:
+        return rng.normal(0, 1, shape)
+    if len(shape) == 1:
+        return (0 if gemma else 1) + rng.normal(0, 0.3, shape)
+    return rng.normal(0, 0.25, shape)
+
+
+def write_model(folder, name, changes=(), seed=7):
+    """`changes`: settings, where None removes the key."""
+    config, shapes = SHAPES[name]
+    folder.mkdir()
+    rng = np.random.default_rng(seed)
+    tensors = {key: strong(rng, key, shape, "gemma" in name).astype("f4")
+               for key, shape in shapes.items()}
+    save_file(tensors, folder / "model.safetensors")
+    config = {**config, **dict(changes)}
+    (folder / "config.json").write_text(json.dumps(
+        {key: value for key, value in config.items()
+         if (key, None) not in dict(changes).items()}))
+    return tensors
+
+
+class ForwardTest(CliTest):
+    def test_every_form_equals_the_reference(self):
+        for name in SHAPES:
+            with self.subTest(name):
+                write_model(self.folder / name, name)
+                told, right = compare.compare(cli_case.HEADWISE, self.folder / name)
+                self.assertTrue(right, told)
+
+    def forward(self, *arguments):
+        return self.succeed("forward", "--model", "model", *arguments)
+
+    def test_bits_depend_on_a_sequence_alone(self):
+        write_model(self.folder / "model", "qwen2_layer_types")
+        self.put_text(json.dumps(sequences()).encode(), "ids.json")
+        self.forward("--ids", "ids.json", "--logits", "all.npy", "--threads", "1")
+        self.forward("--ids", "ids.json", "--logits", "two.npy", "--threads", "2")
+        together = np.load(self.folder / "all.npy")
+        np.testing.assert_array_equal(together, np.load(self.folder / "two.npy"))
+        row = 0
+        for ids in sequences():
+            self.forward("--ids", ",".join(map(str, ids)), "--logits", "one.npy")
+            alone = np.load(self.folder / "one.npy")
+            np.testing.assert_array_equal(together[row:row + len(ids)], alone)
+            row += len(ids)
+
+    def test_bf16_is_near(self):
+        write_model(self.folder / "model", "gpt2")
+        for arithmetic in ("exact", "bf16"):
+            self.forward("--ids", "5,17,3", "--logits", f"{arithmetic}.npy",
+                         "--arithmetic", arithmetic)
+        exact, rounded = (np.load(self.folder / f"{each}.npy")
+                          for each in ("exact", "bf16"))
+        self.assertFalse(np.array_equal(exact, rounded))
+        np.testing.assert_allclose(rounded, exact, atol=0.05 * np.abs(exact).max())
+
+    def test_the_likeliest_tokens_are_printed(self):
+        write_model(self.folder / "model", "gpt2")
+        made = reference.run(self.folder / "model", [[5, 17, 3]])
+        weights = np.exp(made.logits[-1] - made.logits[-1].max())
+        best = np.argsort(-weights, kind="stable")[:5]
+        printed = json.loads(self.forward("--ids", "5,17,3", "--json"))
+        self.assertEqual(printed["model_type"], "gpt2")
+        (sequence,) = printed["sequences"]
+        self.assertEqual(sequence["tokens"], 3)
+        self.assertEqual([each["id"] for each in sequence["next"]], best.tolist())
+        np.testing.assert_allclose([each["probability"] for each in sequence["next"]],
+                                   weights[best] / weights.sum(), rtol=1e-4)
+        self.assertRegex(self.forward("--ids", "5,17,3"),
+                         rf"^sequence 0: 3 tokens; next {best[0]} 0\.\d{{3}}, ")
+
+    def test_settings_that_are_not_computed_are_errors(self):
+        for changes, said in (
+                ({"model_type": "rwkv"}, "model_type is rwkv, expected bert, "),
+                ({"model_type": None}, "has no model_type"),
+                ({"hidden_act": "xielu"}, "hidden_act is xielu, expected gelu, "),
+                ({"rope_parameters": {"rope_type": "spiral"}},
+                 "rope_parameters.rope_type is spiral, expected default, linear, "),
+                ({"layer_types": ["linear_attention"] * 3},
+                 "layer_types[0] is not known, expected full_attention, "),
+                ({"layer_types": ["full_attention"]}, "layer_types has length 1, "),
+                ({"hidden_size": 0}, "hidden_size is 0, expected a whole number "),
+                ({"hidden_size": "64"}, "hidden_size is 64, expected a whole number "),
+                ({"num_key_value_heads": 5}, "has 6 heads of size 8, and 5 of keys"),
+                ({"quantization_config": {"bits": 4}}, "has quantization_config"),
+                ({"auto_map": {"AutoModel": "x"}}, "has auto_map")):
+            with self.subTest(changes):
+                folder = f"model{len(list(self.folder.iterdir()))}"
+                write_model(self.folder / folder, "qwen2_layer_types", changes.items())
+                self.fail_with(f"--model: {folder}/config.json", said, folder)
+
+    def fail_with(self, where, said, folder, ids="5,17,3"):
+        done = self.run_it("forward", "--model", folder, "--ids", ids)
+        self.assertEqual(done.returncode, BAD_INPUT, done)
+        message = done.stderr.decode()
+        self.assertIn(where, message)
+        self.assertIn(said, message)
+
+    def test_tensors_that_do_not_fit_are_named(self):
+        name = "layers.1.mlp.up_proj.weight"
+
+        def without(tensors):
+            del tensors[f"model.{name}"]
+
+        def longer(tensors):
+            tensors[f"model.{name}"] = np.zeros((3, 5), "f4")
+
+        def infinite(tensors):
+            tensors[f"model.{name}"][0, 0] = np.inf
+
+        def headless(tensors):
+            tensors.pop("lm_head.weight", None)
+        for change, said in ((without, f"has no model.{name}"),
+                             (longer, "expected (intermediate_size, hidden_size)"),
+                             (infinite, "is inf at (0, 0)"),
+                             (headless, "has no lm_head.weight")):
+            with self.subTest(said):
+                folder = change.__name__
+                tensors = write_model(self.folder / folder, "llama_gqa",
+                                      {"tie_word_embeddings": False}.items())
+                change(tensors)
+                save_file(tensors, self.folder / folder / "model.safetensors")
+                self.fail_with(f"{folder}/model.safetensors", said, folder)
+
+    def test_ids_and_options_that_do_not_fit_are_errors(self):
+        write_model(self.folder / "model", "gpt2")
+        write_model(self.folder / "encoder", "bert")
+        self.fail_with("--ids", "at most 32", "model", ",".join(["5"] * 33))
+        self.fail_with("--ids", "96", "model", "5,96")
+        done = self.run_it("forward", "--model", "encoder", "--ids", "5", "--logits",
+                           "l.npy")
+        self.assertEqual(done.returncode, BAD_INPUT, done)
+        self.assertIn("a model of type bert has no logits", done.stderr.decode())
+        self.assertEqual(self.run_it("forward", "--ids", "5").returncode, USAGE)
+
+
+if __name__ == "__main__":
+    cli_case.main()
