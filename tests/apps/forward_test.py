@@ -1,5 +1,5 @@
-"""Token ids to hidden states, weights and logits: headwise forward, with random models
-of every family beside the reference of tests/model_families."""
+"""headwise forward: random models of every family give the hidden states, attention
+weights and logits of the reference in tests/model_families."""
 import json
 import pathlib
 import sys

@@ -12,8 +12,8 @@ OWN_PLACES = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "facto
 
 
 def rope_of(c, size, given=None, theta=None, partial=None):
-    """given: rope_parameters, or the older rope_scaling with keys beside it. partial: the
-    default of partial_rotary_factor, in families that read this key."""
+    """`given` is rope_parameters, or rope_scaling in older files. `partial` is the default
+    of partial_rotary_factor, in families that read this key."""
     if given is None:
         given = c.get("rope_scaling") or c.get("rope_parameters") or {}
     original = given.get("original_max_position_embeddings")

@@ -73,7 +73,7 @@ def llama3(rope, length):
 
 def yarn(rope, length):
     def index(turns):
-        """That of the frequency with so many turns in the original length."""
+        """Which frequency turns this often within the original length."""
         return (rope.size * math.log(rope.original / (2 * math.pi * turns)) /
                 (2 * math.log(rope.theta)))
     low = index(rope.keys.get("beta_fast") or 32)

@@ -146,8 +146,12 @@ Result<Description> describe_albert(const JsonPart& config) {
   const std::size_t layers = stack.layers.size();
   const std::size_t groups = settings.size("num_hidden_groups", 1);
   constexpr std::size_t kMostInner = 64;
-  const std::size_t inner =
-      std::min(settings.size("inner_group_num", 1), kMostInner);
+  std::size_t inner = settings.size("inner_group_num", 1);
+  if (inner > kMostInner) {
+    settings.keep(config.unexpected(
+        "inner_group_num", message("a whole number from 1 to {}", kMostInner)));
+    inner = 1;
+  }
   stack.layers.resize(layers * inner);
   for (std::size_t n = 0; n < stack.layers.size(); ++n) {
     stack.layers[n] = {.params = n / inner * groups / layers,

@@ -67,7 +67,7 @@ Result<Description> describe_gemma2(const JsonPart& config) {
   Description made = describe_gemma_like(settings);
   HeadsSpec& heads = made.stack.heads;
   heads.softcap = settings.optional_number("attn_logit_softcapping");
-  // Null is no cap; a file without the keys has these.
+  // Null turns a cap off. A missing key means the default.
   if (!config.json().find("attn_logit_softcapping")) {
     heads.softcap = 50;
   }

@@ -46,7 +46,7 @@ Result<Description> describe_gpt_neox(const JsonPart& config) {
   stack.norm = {.kind = NormKind::layer,
                 .eps = settings.number("layer_norm_eps", 1e-5)};
   const double partial = settings.number("rotary_pct", 0.25);
-  // A rope_theta beside it is not read.
+  // transformers ignores rope_theta here.
   rotate_all(
       settings.rotary_of(settings.rotary_settings(),
                          settings.rotary_dim(stack.heads.head_dim, partial),
