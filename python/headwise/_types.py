@@ -95,7 +95,7 @@ class QkNorm(TypedDict, total=False):
 
 
 class RotaryScaling(TypedDict, total=False):
-    kind: Literal["linear", "ntk", "yarn", "llama3"]
+    kind: Literal["linear", "ntk", "yarn", "llama3", "longrope"]
     factor: float
     original_length: int
     beta_fast: float
@@ -104,6 +104,7 @@ class RotaryScaling(TypedDict, total=False):
     attention_factor: float
     low_freq_factor: float
     high_freq_factor: float
+    factors: Sequence[float]
 
 
 class Rotary(TypedDict, total=False):

@@ -15,11 +15,13 @@ constexpr EnumWord<RotaryLayout> kLayouts[] = {
     {"halves", RotaryLayout::halves},
     {"interleaved", RotaryLayout::interleaved}};
 
-enum class ScalingKind { linear, ntk, yarn, llama3 };
-constexpr EnumWord<ScalingKind> kKinds[] = {{"linear", ScalingKind::linear},
-                                            {"ntk", ScalingKind::ntk},
-                                            {"yarn", ScalingKind::yarn},
-                                            {"llama3", ScalingKind::llama3}};
+enum class ScalingKind { linear, ntk, yarn, llama3, longrope };
+constexpr EnumWord<ScalingKind> kKinds[] = {
+    {"linear", ScalingKind::linear},
+    {"ntk", ScalingKind::ntk},
+    {"yarn", ScalingKind::yarn},
+    {"llama3", ScalingKind::llama3},
+    {"longrope", ScalingKind::longrope}};
 
 YarnScaling yarn_of(NamedFields& fields) {
   YarnScaling scaling;
@@ -41,6 +43,20 @@ Llama3Scaling llama3_of(NamedFields& fields) {
   return scaling;
 }
 
+LongRopeScaling longrope_of(NamedFields& fields) {
+  LongRopeScaling scaling;
+  fields.take("factors", [&](nb::handle given, ArgumentName argument) {
+    if (!nb::isinstance<nb::sequence>(given)) {
+      raise_kind(given, argument, "a list of numbers");
+    }
+    for (const nb::handle factor : nb::iter(given)) {
+      scaling.factors.push_back(number(factor, argument));
+    }
+  });
+  take_number(fields, "attention_factor", scaling.attention_factor);
+  return scaling;
+}
+
 RotaryScaling scaling_of(nb::handle value, ArgumentName name) {
   NamedFields fields(value, name.operation, name.argument);
   std::optional<ScalingKind> kind;
@@ -48,7 +64,7 @@ RotaryScaling scaling_of(nb::handle value, ArgumentName name) {
     kind = one_of(given, argument, kKinds);
   });
   if (!kind) {
-    raise_value(name, "has no kind", "linear, ntk, yarn or llama3");
+    raise_value(name, "has no kind", "linear, ntk, yarn, llama3 or longrope");
   }
   RotaryScaling scaling;
   double factor = 1;
@@ -66,6 +82,9 @@ RotaryScaling scaling_of(nb::handle value, ArgumentName name) {
       break;
     case ScalingKind::llama3:
       scaling = llama3_of(fields);
+      break;
+    case ScalingKind::longrope:
+      scaling = longrope_of(fields);
       break;
   }
   fields.end();

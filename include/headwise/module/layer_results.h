@@ -16,6 +16,7 @@
 #include "headwise/module/head_hooks.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/projection.h"
+#include "headwise/steps/rotary.h"
 #include "headwise/steps/rotate_heads.h"
 #include "headwise/version.h"
 
@@ -31,6 +32,10 @@ struct LayerOptions {
   // their rows (steps/rotate_heads.h). The views must outlive the call and its
   // backward pass.
   HeadPositions positions{};
+  // In a layer with rotary positions: these in place of its own, as where the
+  // length of a sequence decides on the frequencies. They must outlive the call
+  // and its backward pass.
+  const Rotary* rotary = nullptr;
   // Self-attention over a cache, not in training: query, key and value are the
   // new tokens of `sequences` (B), which are appended and see what their
   // sequences hold. The mask says whether that is causal. Rotary positions are

@@ -24,8 +24,9 @@
 //
 // Source: Su et al. 2021, arXiv:2104.09864, equations 14, 15 and 34; scaling:
 // Chen et al. 2023, arXiv:2306.15595 (linear); Peng et al. 2023,
-// arXiv:2309.00071 (NTK-aware, YaRN); Grattafiori et al. 2024, arXiv:2407.21783
-// and the Llama 3.1 model card (llama3).
+// arXiv:2309.00071 (NTK-aware, YaRN); Ding et al. 2024, arXiv:2402.13753
+// (LongRoPE); Grattafiori et al. 2024, arXiv:2407.21783 and the Llama 3.1 model
+// card (llama3).
 //
 // Example:
 //   auto rotary = Rotary::create({.rotary_dim = 64, .base = 500000}).value();
@@ -38,6 +39,7 @@
 #include <optional>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
@@ -83,8 +85,15 @@ struct Llama3Scaling {
   std::size_t original_length = 0;
 };
 
+// Each frequency is divided by a factor of its own.
+struct LongRopeScaling {
+  // (rotary_dim / 2); no frequency may become larger than 1.
+  std::vector<double> factors{};
+  double attention_factor = 1;  // on sine and cosine
+};
+
 using RotaryScaling = std::variant<std::monostate, LinearScaling, NtkScaling,
-                                   YarnScaling, Llama3Scaling>;
+                                   YarnScaling, Llama3Scaling, LongRopeScaling>;
 
 struct RotaryConfig {
   std::size_t rotary_dim = 0;  // features that rotate, even; at most head_dim
@@ -107,8 +116,8 @@ class Rotary {
  public:
   // Errors: invalid_argument for a rotary_dim that is 0 or odd, a base or a
   // factor below 1, a missing original_length, factors of llama3 or turns of
-  // YaRN that do not ascend, an NTK factor with a rotary_dim of 2;
-  // out_of_memory.
+  // YaRN that do not ascend, an NTK factor with a rotary_dim of 2, factors of
+  // LongRoPE that are not rotary_dim / 2 or too small; out_of_memory.
   static Result<Rotary> create(const RotaryConfig& config);
   // The caller's own cosines and sines, (positions, rotary_dim / 2) each, which
   // are copied. Errors: shape_mismatch, invalid_argument, out_of_memory.
@@ -120,7 +129,7 @@ class Rotary {
   RotaryLayout layout() const;
   // Radians per position, (rotary_dim / 2); empty for tables.
   std::span<const double> frequencies() const;
-  // The factor on sine and cosine; 1 but for YaRN.
+  // The factor on sine and cosine; 1 but for YaRN and LongRoPE.
   double attention_factor() const;
   // The number of positions; 2^31 but for tables.
   std::uint64_t positions() const;

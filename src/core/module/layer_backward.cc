@@ -125,8 +125,9 @@ Result<SplitHeads> compared_heads(const LayerState& layer, const LayerRun& run,
 // them before they were rotated, in place.
 Status through_rotation(const LayerState& layer, const LayerRun& run,
                         const AttentionShape& shape, Projected& d_compared) {
-  return layer.config.rotary
-             ? rotate_heads_back(*layer.config.rotary,
+  const Rotary* const rotary = rotary_of(layer, run.layer_options);
+  return rotary != nullptr
+             ? rotate_heads_back(*rotary,
                                  {in_heads(d_compared.query.view(), shape.Hq),
                                   in_heads(d_compared.key.view(), shape.Hkv)},
                                  shape, run.options.query_start,

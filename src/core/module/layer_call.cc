@@ -10,16 +10,21 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 namespace {
 
-Status check_positions(const LayerState& layer, const HeadPositions& given) {
-  for (const auto& [name, positions] :
-       {std::pair("query_positions", given.query_positions.data()),
-        std::pair("key_positions", given.key_positions.data())}) {
-    if (positions != nullptr && !layer.config.rotary) {
+Status check_positions(const LayerState& layer, const LayerOptions& given) {
+  const HeadPositions& positions = given.positions;
+  for (const auto& [name, is_given] :
+       {std::pair("query_positions",
+                  positions.query_positions.data() != nullptr),
+        {"key_positions", positions.key_positions.data() != nullptr},
+        {"rotary", given.rotary != nullptr}}) {
+    if (is_given && !layer.config.rotary) {
       return value_error(kLayerOperation, name, "given",
                          "a layer with rotary positions");
     }
   }
-  return ok();
+  return given.rotary == nullptr
+             ? ok()
+             : check_rotary(*given.rotary, *layer.config.head_dim);
 }
 
 }  // namespace
@@ -39,7 +44,7 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
 
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options) {
-  HEADWISE_TRY(check_positions(layer, options.positions));
+  HEADWISE_TRY(check_positions(layer, options));
   return options.head_gates.data() == nullptr
              ? ok()
              : internal::check_head_gates(kLayerOperation, options.head_gates,
@@ -59,6 +64,11 @@ Status check_training_dropout(const Dropout& dropout) {
                             kLayerOperation, "dropout.step", "is not given",
                             "the number of the training step: each step "
                             "drops other weights"));
+}
+
+const Rotary* rotary_of(const LayerState& layer, const LayerOptions& options) {
+  const std::optional<Rotary>& own = layer.config.rotary;
+  return options.rotary != nullptr ? options.rotary : own ? &*own : nullptr;
 }
 
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call) {

@@ -24,13 +24,16 @@ namespace headwise::internal::inline HEADWISE_ABI {
 Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 
 // Errors: those of internal::check_head_gates(); invalid_argument for positions
-// that the layer does not take.
+// and a rotation that the layer does not take.
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options);
 
 // Of a forward pass in training. Errors: invalid_argument for dropout that the
 // call leaves off, or that would drop the same weights in every step.
 Status check_training_dropout(const Dropout& dropout);
+
+// What the call rotates by; null: nothing.
+const Rotary* rotary_of(const LayerState& layer, const LayerOptions& options);
 
 // The caller's options with the layer's own arithmetic and dropout.
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call);

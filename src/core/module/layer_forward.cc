@@ -193,9 +193,9 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
     heads.key = key;
     trace_normed(call.trace, heads);
   }
-  if (layer.config.rotary) {
-    HEADWISE_TRY(rotate_heads(*layer.config.rotary, compared, shape,
-                              options.query_start, call.layer_options.positions,
+  if (const Rotary* const rotary = rotary_of(layer, call.layer_options)) {
+    HEADWISE_TRY(rotate_heads(*rotary, compared, shape, options.query_start,
+                              call.layer_options.positions,
                               executor_of(call.options)));
     trace_rotated(call.trace, heads);
   }

@@ -25,6 +25,13 @@ Status check_at_least(std::string_view argument, double given, double least) {
                    message("a number, {} or greater", number_text(least))));
 }
 
+Status check_above_0(std::string_view argument, double given) {
+  return std::isfinite(given) && given > 0
+             ? ok()
+             : Status(value_error(kRotaryFrequencies, argument,
+                                  number_text(given), "a number above 0"));
+}
+
 Status check_length(std::string_view argument, std::size_t length) {
   return length != 0 ? ok()
                      : Status(value_error(kRotaryFrequencies, argument, "0",
@@ -129,6 +136,26 @@ struct Scale {
     return made;
   }
 
+  Result<RotaryFrequencies> operator()(const LongRopeScaling& rule) const {
+    RotaryFrequencies made{powers(config.rotary_dim, ln_base)};
+    HEADWISE_TRY(
+        check_above_0("scaling.attention_factor", rule.attention_factor));
+    if (rule.factors.size() != made.radians.size()) {
+      return argument_error(
+          kRotaryFrequencies, "scaling.factors",
+          message("has length {}", rule.factors.size()),
+          message("rotary_dim / 2 = {}", made.radians.size()));
+    }
+    for (std::size_t p = 0; p < made.radians.size(); ++p) {
+      // Angles are exact for up to one radian per position.
+      HEADWISE_TRY(
+          check_at_least("scaling.factors", rule.factors[p], made.radians[p]));
+      made.radians[p] /= rule.factors[p];
+    }
+    made.factor = rule.attention_factor;
+    return made;
+  }
+
   Status check_yarn(const YarnScaling& rule) const {
     HEADWISE_TRY(check_at_least("scaling.factor", rule.factor, 1));
     HEADWISE_TRY(check_length("scaling.original_length", rule.original_length));
@@ -142,13 +169,8 @@ struct Scale {
     if (config.base == 1) {
       return value_error(kRotaryFrequencies, "base", "1", "above 1 for YaRN");
     }
-    if (rule.attention_factor && !(std::isfinite(*rule.attention_factor) &&
-                                   *rule.attention_factor > 0)) {
-      return value_error(kRotaryFrequencies, "scaling.attention_factor",
-                         number_text(*rule.attention_factor),
-                         "a number above 0");
-    }
-    return ok();
+    return check_above_0("scaling.attention_factor",
+                         rule.attention_factor.value_or(1));
   }
 };
 

@@ -205,6 +205,26 @@ TEST(RotaryLayerTest, GradientsAreNearTheDifferences) {
   }
 }
 
+TEST(RotaryLayerTest, ACallMayBringItsOwn) {
+  const Rotary own = rotary_of(8);
+  const Rotary other =
+      Rotary::create({.rotary_dim = 8, .base = 100, .scaling = NtkScaling{3}})
+          .value();
+  const auto layer = layer_of({.embed_dim = 16, .num_heads = 2, .rotary = own});
+  auto with_other =
+      layer_of({.embed_dim = 16, .num_heads = 2, .rotary = other});
+  const auto x = uniform<3>({1, 5, 16}, 211);
+  const LayerOptions brought{.rotary = &other};
+  EXPECT_TRUE(same_bits(forward_of(layer, x, {}, brought).output,
+                        forward_of(with_other, x).output));
+  EXPECT_FALSE(same_bits(forward_of(layer, x, {}, brought).output,
+                         forward_of(layer, x).output));
+  auto saved = layer.forward_for_backward(x, x, x, {}, brought).value();
+  auto expected = with_other.forward_for_backward(x, x, x).value();
+  EXPECT_TRUE(same_bits(layer.backward(saved, x).value().w_q.weight,
+                        with_other.backward(expected, x).value().w_q.weight));
+}
+
 TEST(RotaryLayerTest, APassBeforeAnotherRotationIsRefused) {
   auto layer = layer_of({.embed_dim = 16, .num_heads = 2});
   const auto x = uniform<3>({1, 3, 16}, 209);
@@ -238,7 +258,15 @@ TEST(RotaryLayerTest, ErrorsNameTheArgument) {
                         .operation = "multi_head_attention",
                         .argument = "query_positions",
                         .expected = {"rotary"}}));
+  const Rotary other = rotary_of(8);
+  EXPECT_THAT(layer.forward(x, x, x, {}, {.rotary = &other}),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "multi_head_attention",
+                        .argument = "rotary",
+                        .expected = {"rotary"}}));
   ASSERT_TRUE(layer.set_rotary(rotary_of(8)));
+  const Rotary large = rotary_of(10);
+  EXPECT_THAT(layer.forward(x, x, x, {}, {.rotary = &large}), too_large);
   positions(1, 2) = -5;
   EXPECT_THAT(refused({.key_positions = positions}),
               HasError({.code = ErrorCode::out_of_range,

@@ -504,6 +504,19 @@ TEST(RotaryScalingTest, YarnRampsBetweenThePairs) {
   EXPECT_EQ(sin[5], 0);
 }
 
+TEST(RotaryScalingTest, LongRopeDividesEachPair) {
+  const RotaryConfig plain = {.rotary_dim = 6, .base = 100};
+  RotaryConfig config = plain;
+  config.scaling =
+      LongRopeScaling{.factors = {1, 2.5, 40}, .attention_factor = 1.25};
+  const auto before = frequencies_of(plain);
+  const auto after = frequencies_of(config);
+  EXPECT_EQ(after[0], before[0]);
+  EXPECT_EQ(after[1], before[1] / 2.5);
+  EXPECT_EQ(after[2], before[2] / 40);
+  EXPECT_EQ(rotary_of(config).attention_factor(), 1.25);
+}
+
 // ---- Errors. ----
 
 auto is_refused(std::string argument, std::vector<std::string> given,
@@ -557,6 +570,12 @@ TEST(RotaryErrorsTest, ScalingRules) {
               is_refused("base", {"1"}, {"1"}));
   EXPECT_THAT(Rotary::create({.rotary_dim = 2, .scaling = NtkScaling{2}}),
               is_refused("rotary_dim", {"2"}, {"4"}));
+  EXPECT_THAT(with(LongRopeScaling{.factors = {1, 2, 3}}),
+              is_refused("scaling.factors", {"3"}, {"2"}));
+  EXPECT_THAT(with(LongRopeScaling{.factors = {0.5, 2}}),
+              is_refused("scaling.factors", {"0.5"}, {"1 or greater"}));
+  EXPECT_THAT(with(LongRopeScaling{.factors = {1, 1}, .attention_factor = 0}),
+              is_refused("scaling.attention_factor", {"0"}, {"above 0"}));
 }
 
 TEST(RotaryErrorsTest, NumbersThatNoRuleTakes) {
