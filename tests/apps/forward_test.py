@@ -19,7 +19,7 @@ FAMILIES = pathlib.Path(__file__).parent.parent / "model_families"
 sys.path.insert(0, str(FAMILIES))
 import compare  # noqa: E402
 import reference  # noqa: E402
-from sequences import sequences  # noqa: E402
+from sequences import decoder_sequences, sequences  # noqa: E402
 
 SHAPES = json.loads((FAMILIES / "shapes.json").read_text("utf-8"))
 
@@ -30,6 +30,8 @@ def strong(rng, name, shape, gemma):
         return rng.normal(0, 0.3, shape)
     if "relative_attention_bias" in name:
         return rng.normal(0, 1, shape)
+    if name.endswith(("SelfAttention.q.weight", "EncDecAttention.q.weight")):
+        return rng.normal(0, 0.25 / 12 ** 0.5, shape)  # T5 does not scale its scores
     if len(shape) == 1:
         return (0 if gemma else 1) + rng.normal(0, 0.3, shape)
     return rng.normal(0, 0.25, shape)
@@ -62,18 +64,32 @@ class ForwardTest(CliTest):
         return self.succeed("forward", "--model", "model", *arguments)
 
     def test_bits_depend_on_a_sequence_alone(self):
-        write_model(self.folder / "model", "qwen2_layer_types")
-        self.put_text(json.dumps(sequences()).encode(), "ids.json")
-        self.forward("--ids", "ids.json", "--logits", "all.npy", "--threads", "1")
-        self.forward("--ids", "ids.json", "--logits", "two.npy", "--threads", "2")
-        together = np.load(self.folder / "all.npy")
-        np.testing.assert_array_equal(together, np.load(self.folder / "two.npy"))
-        row = 0
-        for ids in sequences():
-            self.forward("--ids", ",".join(map(str, ids)), "--logits", "one.npy")
-            alone = np.load(self.folder / "one.npy")
-            np.testing.assert_array_equal(together[row:row + len(ids)], alone)
-            row += len(ids)
+        for name in ("qwen2_layer_types", "llama_longrope", "gpt_oss",
+                     "deberta_v2_conv_groups", "bart"):
+            with self.subTest(name):
+                self.check_bits(name)
+
+    def check_bits(self, name):
+        write_model(self.folder / name, name)
+        given = sequences()
+        decoders = decoder_sequences() if name == "bart" else given
+
+        def states(some, *options):
+            self.put_text(json.dumps([given[n] for n in some]).encode(), "ids.json")
+            if name == "bart":
+                self.put_text(json.dumps([decoders[n] for n in some]).encode(),
+                              "decoder.json")
+                options += ("--decoder-ids", "decoder.json")
+            self.succeed("forward", "--model", name, "--ids", "ids.json", "--hidden",
+                         "hidden.npy", *options)
+            return np.load(self.folder / "hidden.npy")
+        together = states(range(len(given)), "--threads", "1")
+        np.testing.assert_array_equal(
+            together, states(range(len(given)), "--threads", "2"))
+        ends = np.cumsum([len(ids) for ids in decoders])
+        for n, end in enumerate(ends):
+            np.testing.assert_array_equal(
+                together[:, end - len(decoders[n]):end], states([n]))
 
     def test_bf16_is_near(self):
         write_model(self.folder / "model", "gpt2")
@@ -113,7 +129,8 @@ class ForwardTest(CliTest):
                 ({"hidden_size": 0}, "hidden_size is 0, expected a whole number "),
                 ({"hidden_size": "64"}, "hidden_size is 64, expected a whole number "),
                 ({"num_key_value_heads": 5}, "has 6 heads of size 8, and 5 of keys"),
-                ({"quantization_config": {"bits": 4}}, "has quantization_config"),
+                ({"quantization_config": {"quant_method": "mxfp4"}},
+                 "has quantization_config, mxfp4"),
                 ({"auto_map": {"AutoModel": "x"}}, "has auto_map")):
             with self.subTest(changes):
                 folder = f"model{len(list(self.folder.iterdir()))}"
@@ -152,6 +169,26 @@ class ForwardTest(CliTest):
                 change(tensors)
                 save_file(tensors, self.folder / folder / "model.safetensors")
                 self.fail_with(f"{folder}/model.safetensors", said, folder)
+
+    def test_ids_of_a_decoder_are_of_encoder_decoders_alone(self):
+        write_model(self.folder / "model", "gpt2")
+        write_model(self.folder / "both", "bart")
+        for model, ids, said in (
+                ("model", ("5,17,3",), "is given, expected none for a model of type "),
+                ("both", (), "is not given"),
+                ("both", ("5,17,96",), "96"),
+                ("both", (",".join(["5"] * 33),), "at most 32")):
+            with self.subTest(said):
+                options = [part for each in ids for part in ("--decoder-ids", each)]
+                done = self.run_it("forward", "--model", model, "--ids", "5,17",
+                                   *options)
+                self.assertEqual(done.returncode, BAD_INPUT, done)
+                self.assertIn("--decoder-ids", done.stderr.decode())
+                self.assertIn(said, done.stderr.decode())
+        self.put_text(b"[[1], [2]]", "two.json")
+        done = self.run_it("forward", "--model", "both", "--ids", "5", "--decoder-ids",
+                           "two.json")
+        self.assertIn("has 2 sequences, expected 1 as the encoder", done.stderr.decode())
 
     def test_ids_and_options_that_do_not_fit_are_errors(self):
         write_model(self.folder / "model", "gpt2")

@@ -3,7 +3,7 @@ compare.py PROGRAM FOLDER [--only REGEX]
 
 The file of attention weights has an entry per layer, named by its number, of shape
 (sequences, heads, longest, longest) with 0 beyond the end of each sequence. The entries
-of an encoder-decoder are encoder.0, decoder.0, cross.0 and so on; its hidden states are
+of an encoder-decoder are encoder.0, 0, cross.0 and so on; its hidden states are
 those of the decoder."""
 import argparse
 import json
@@ -37,7 +37,7 @@ def expected_parts(made):
     named = {} if made.logits is None else {"logits": made.logits}
     named |= {f"hidden {n}": each for n, each in enumerate(made.hidden)}
     sides = ([("", made.attn_weights)] if not made.encoder else
-             [("encoder.", made.encoder.attn_weights), ("decoder.", made.attn_weights),
+             [("encoder.", made.encoder.attn_weights), ("", made.attn_weights),
               ("cross.", made.cross_weights)])
     return named | {f"weights {side}{n}": padded(layer) for side, layers in sides
                     for n, layer in enumerate(layers)}

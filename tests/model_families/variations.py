@@ -52,6 +52,8 @@ def old_rope(config):
 def short(config, form):
     """Without the keys whose values are the family's defaults."""
     kept = {"model_type": config["model_type"], **form.arguments}
+    if form.head == "Model":  # alone, it has no logits
+        kept["architectures"] = config["architectures"]
     return json.loads(json.dumps(kept))
 
 

@@ -14,7 +14,9 @@ llama_yarn_mscale llama_linear mistral qwen2 qwen2_layer_types qwen3 phi3 phi3_w
 smollm3_layers olmo2 gemma2_caps gemma2_uncapped gemma3 gemma3_bidirectional gpt2
 gpt2_inverse_layer gpt_neox gpt_neox_sequential opt opt_post_norm opt_unbiased falcon_7b
 falcon_40b falcon_11b falcon_alibi falcon_biased bert distilbert roberta mpnet electra
-albert_groups modernbert nomic_bert""".split()
+albert_groups modernbert nomic_bert llama_dynamic llama_longrope phi3_longrope
+gpt_neox_dynamic gpt_oss deberta_v3 deberta_v2_conv_groups deberta_projections
+deberta_c2p deberta_absolute t5 t5_v11 t5_gated_silu bart bart_scaled""".split()
 
 
 def main():

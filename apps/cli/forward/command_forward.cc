@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ struct ForwardFlags {
   CommandLine line;
   std::string model;
   std::string ids;
+  std::string decoder_ids;
   std::string logits;
   std::string hidden;
   std::string attn_weights;
@@ -47,19 +49,29 @@ struct ForwardFlags {
 };
 
 // 5,17,3, or a file with sequences.
-Result<RaggedTokens> read_ids(const std::string& given) {
+Result<RaggedTokens> read_ids(std::string_view option,
+                              const std::string& given) {
   if (given.find_first_not_of("0123456789, ") != std::string::npos) {
-    return read_tokens("--ids", given);
+    return read_tokens(option, given);
   }
-  const auto ids = parse_tokens(given, "--ids");
-  return ids ? ids : error_of_option("--ids", ids.error());
+  const auto ids = parse_tokens(given, option);
+  return ids ? ids : error_of_option(option, ids.error());
 }
 
 // What a pass gives besides the last hidden states.
 struct ForwardParts {
   Tensor<float, 3> hidden{};  // (num_layers + 1, rows, hidden_size)
-  std::vector<Tensor<float, 4>> attn_weights{};
+  std::map<std::string, Tensor<float, 4>> attn_weights{};  // by entry
 };
+
+// "3", "cross.3" or "encoder.3"
+std::string entry_of(const AttentionPlace& place) {
+  const std::string_view kind = place.kind == AttentionKind::cross ? "cross."
+                                : place.kind == AttentionKind::encoder
+                                    ? "encoder."
+                                    : "";
+  return std::string(kind) + std::to_string(place.layer);
+}
 
 TransformerPass pass_into(const ForwardFlags& flags, std::size_t layers,
                           const Executor& executor, ForwardParts& parts) {
@@ -77,12 +89,13 @@ TransformerPass pass_into(const ForwardFlags& flags, std::size_t layers,
     };
   }
   if (!flags.attn_weights.empty()) {
-    pass.see_attn_weights =
-        [&parts](std::size_t, TensorView<const float, 4> weights) -> Status {
+    pass.see_attn_weights = [&parts](
+                                const AttentionPlace& place,
+                                TensorView<const float, 4> weights) -> Status {
       HEADWISE_ASSIGN(auto copy,
                       Tensor<float, 4>::create_unset(weights.extents()));
       std::copy_n(weights.data(), copy.size(), copy.data());
-      parts.attn_weights.push_back(std::move(copy));
+      parts.attn_weights.emplace(entry_of(place), std::move(copy));
       return ok();
     };
   }
@@ -121,12 +134,12 @@ Status write_parts(const ForwardFlags& flags, const ForwardParts& parts,
   if (!flags.logits.empty()) {
     HEADWISE_TRY(write_npy(flags.logits, logits.view()));
   }
-  std::map<std::string, AnyView> layers;
-  for (std::size_t n = 0; n < parts.attn_weights.size(); ++n) {
-    layers.emplace(std::to_string(n), parts.attn_weights[n].view());
+  std::map<std::string, AnyView> entries;
+  for (const auto& [entry, weights] : parts.attn_weights) {
+    entries.emplace(entry, weights.view());
   }
   return flags.attn_weights.empty() ? ok()
-                                    : write_npz(flags.attn_weights, layers);
+                                    : write_npz(flags.attn_weights, entries);
 }
 
 // The likeliest tokens after each sequence.
@@ -169,7 +182,11 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
     return usage("give --model DIR and --ids IDS");
   }
   HEADWISE_TRY(flags.line.files().check());
-  HEADWISE_ASSIGN(const auto ids, read_ids(flags.ids));
+  HEADWISE_ASSIGN(const auto ids, read_ids("--ids", flags.ids));
+  std::optional<RaggedTokens> decoder_ids;
+  if (!flags.decoder_ids.empty()) {
+    HEADWISE_ASSIGN(decoder_ids, read_ids("--decoder-ids", flags.decoder_ids));
+  }
   const auto model = Transformer::read(
       flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});
   if (!model) {
@@ -184,17 +201,22 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
   }
   HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   ForwardParts parts;
-  const auto hidden =
-      model->hidden(ids, pass_into(flags, shape.num_layers, executor, parts));
+  TransformerPass pass = pass_into(flags, shape.num_layers, executor, parts);
+  pass.decoder_ids = decoder_ids ? &*decoder_ids : nullptr;
+  const auto hidden = model->hidden(ids, pass);
   if (!hidden) {
-    return error_of_option("--ids", hidden.error());
+    const bool of_decoder =
+        hidden.error().details().argument.starts_with("decoder_ids");
+    return error_of_option(of_decoder ? "--decoder-ids" : "--ids",
+                           hidden.error());
   }
   Tensor<float, 2> logits;
   if (shape.has_logits) {
     HEADWISE_ASSIGN(logits, model->logits(*hidden, &executor));
   }
   HEADWISE_TRY(write_parts(flags, parts, logits));
-  const Json sequences = sequences_json(ids, logits);
+  const Json sequences =
+      sequences_json(decoder_ids ? *decoder_ids : ids, logits);
   return print(streams.out, flags.json
                                 ? json_text(Json{{"model_type", shape.family},
                                                  {"sequences", sequences}})
@@ -207,13 +229,17 @@ void add_forward_options(const Arguments& command, ForwardFlags& flags) {
       {{"--model", &flags.model, input_file("DIR"), "the folder of a model"},
        {"--ids", &flags.ids, any_text("IDS|FILE"),
         "token ids, 5,17,3, or a file of sequences: JSON, or a line for each"},
+       {"--decoder-ids", &flags.decoder_ids, any_text("IDS|FILE"),
+        "of an encoder-decoder: what its decoder reads, a sequence for each of "
+        "--ids"},
        {"--logits", &flags.logits, output_file("F.npy"),
         "write the logits of all tokens, (rows, vocab_size)"},
        {"--hidden", &flags.hidden, output_file("F.npy"),
         "write what enters each layer, and what the model gives: (layers + 1, "
         "rows, hidden_size)"},
        {"--attn-weights", &flags.attn_weights, output_file("F.npz"),
-        "write the attention weights of each layer, (B, heads, L, L)"},
+        "write the attention weights of each layer, (B, heads, Lq, Lkv); those "
+        "of an encoder-decoder also as cross.LAYER and encoder.LAYER"},
        arithmetic_option(flags.arithmetic),
        threads_option(flags.threads),
        {"--json", &flags.json, flag(), "print JSON"}});

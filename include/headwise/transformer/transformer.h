@@ -12,6 +12,9 @@
 // token's bits depend only on its own sequence, not on the batch, its place in
 // it or the threads.
 //
+// An encoder-decoder takes the ids of its encoder, and those of its decoder in
+// TransformerPass::decoder_ids, whose hidden states it gives.
+//
 // Errors of reading: io_error; bad_data for settings or tensors that are
 // missing, not finite or do not fit together; unsupported for a family, an
 // activation or a kind of positions that is not known; out_of_memory.
@@ -23,6 +26,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -45,25 +49,39 @@ struct TransformerAccess {
 };
 
 struct TransformerShape {
-  std::string family;  // model_type of the settings
-  std::size_t num_layers = 0;
-  std::size_t num_heads = 0;  // query heads of a layer
+  std::string family;          // model_type of the settings
+  std::size_t num_layers = 0;  // of an encoder-decoder, those of its decoder
+  std::size_t num_heads = 0;   // query heads of a layer
   std::size_t num_kv_heads = 0;
   std::size_t hidden_size = 0;
   std::size_t vocab_size = 0;
-  std::size_t max_positions = 0;  // 0: no limit
+  std::size_t max_positions = 0;   // 0: no limit
+  std::size_t encoder_layers = 0;  // 0: no encoder-decoder
+  std::size_t encoder_heads = 0;
   bool causal = false;
   bool has_logits = false;
 };
 
+// Whose attention: of the tokens to each other; of an encoder-decoder, the
+// decoder's tokens to each other (self) or to the encoder's (cross), or the
+// encoder's tokens to each other.
+enum class AttentionKind : std::uint8_t { self, cross, encoder };
+
+struct AttentionPlace {
+  AttentionKind kind = AttentionKind::self;
+  std::size_t layer = 0;
+};
+
 struct TransformerPass {
+  // As many sequences as the encoder has; of encoder-decoders alone.
+  const RaggedTokens* decoder_ids = nullptr;
   // Sees what enters each layer, and at last, as `num_layers`, what the model
   // gives: after its last norm. An error ends the pass.
   std::function<Status(std::size_t layer, TensorView<const float, 2> hidden)>
       see_hidden{};
-  // Sees (B, num_heads, L, L) of each layer, with the L of the longest
+  // Sees (B, num_heads, Lq, Lkv) of each layer, with the lengths of the longest
   // sequence; 0 where a sequence has no query or key.
-  std::function<Status(std::size_t layer,
+  std::function<Status(const AttentionPlace& place,
                        TensorView<const float, 4> attn_weights)>
       see_attn_weights{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
@@ -78,7 +96,8 @@ class Transformer {
   const TransformerShape& shape() const;
   // What the model gives, after its last norm. Errors: out_of_range for an id
   // outside the vocabulary and a sequence of more than max_positions tokens;
-  // those of the pass; out_of_memory.
+  // invalid_argument for decoder_ids that are missing, superfluous or of
+  // another number of sequences; those of the pass; out_of_memory.
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const TransformerPass& pass = {}) const;
   // Of any rows of what hidden() gives. Errors: shape_mismatch; unsupported for

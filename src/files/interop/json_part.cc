@@ -34,7 +34,8 @@ Message take_value(const Json& value, std::size_t& into) {
   into = number;
   return fits ? "" : "a whole number of at least 0";
 }
-Message take_value(const Json& value, std::optional<std::string>& into) {
+template <class T>
+Message take_value(const Json& value, std::optional<T>& into) {
   return take_value(value, into.emplace());
 }
 Message take_value(const Json& value, char32_t& into) {
@@ -84,6 +85,9 @@ template Status JsonPart::get(std::string_view, std::size_t&) const;
 template Status JsonPart::get(std::string_view, std::string&) const;
 template Status JsonPart::get(std::string_view,
                               std::optional<std::string>&) const;
+template Status JsonPart::get(std::string_view, std::optional<double>&) const;
+template Status JsonPart::get(std::string_view,
+                              std::optional<std::size_t>&) const;
 template Status JsonPart::get(std::string_view, char32_t&) const;
 
 Status JsonPart::get(std::string_view key,

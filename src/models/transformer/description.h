@@ -38,6 +38,26 @@ struct EmbeddingSpec {
   std::size_t token_types = 0;
 };
 
+struct RotarySpec {
+  RotaryConfig config{};
+  // Longer sequences are scaled by `longer`; a factor f of NtkScaling is then
+  // f * length / limit - (f - 1). 0: all lengths are alike.
+  std::size_t limit = 0;
+  RotaryScaling longer{};
+
+  RotaryConfig config_of(std::size_t length) const;
+};
+
+// DeBERTa's scores of contents with distances: projections of a table of
+// distances take part in the scores as keys and as queries.
+struct DistanceSpec {
+  std::size_t span = 0;     // the table has twice as many rows
+  std::size_t buckets = 0;  // 0: none, the distances themselves
+  std::size_t longest = 0;
+  bool with_keys = false;     // queries with distances
+  bool with_queries = false;  // distances with keys
+};
+
 // T5's bias by relative position.
 struct RelativeSpec {
   std::size_t buckets = 0;
@@ -56,11 +76,29 @@ struct HeadsSpec {
   // slope and j is rounded to bfloat16; a slope per head, or none.
   std::vector<float> key_slopes{};
   std::optional<RelativeSpec> relative{};
+  std::optional<DistanceSpec> distances{};
+};
+
+// Of each row the best `chosen` of `count` networks, by the softmax of what the
+// router says of these; gates are at most `limit`, what they are multiplied by
+// is within it, plus 1.
+struct ExpertsSpec {
+  std::size_t count = 0;
+  std::size_t chosen = 0;
+  double limit = 0;
 };
 
 struct FeedForwardSpec {
   std::size_t size = 0;
   Activation activation = Activation::gelu;
+  std::optional<ExpertsSpec> experts{};
+};
+
+// DeBERTa's convolution of the embeddings, added behind the first layer.
+struct ConvolutionSpec {
+  std::size_t width = 0;
+  std::size_t groups = 1;
+  std::optional<Activation> activation{};  // none: tanh
 };
 
 struct LayerSpec {
@@ -74,7 +112,7 @@ struct LayerSpec {
   std::size_t inner = 0;
 };
 
-// An encoder or a decoder.
+// An encoder or a decoder. It sees an encoder if it has the tensors for that.
 struct StackSpec {
   std::size_t hidden_size = 0;
   EmbeddingSpec embedding{};
@@ -85,7 +123,8 @@ struct StackSpec {
   // Attention and feed-forward network take the same x. Without a norm before
   // it, the latter takes what the former takes.
   bool parallel = false;
-  std::vector<RotaryConfig> rotary{};
+  std::optional<ConvolutionSpec> convolution{};
+  std::vector<RotarySpec> rotary{};
   std::vector<LayerSpec> layers{};
 };
 
@@ -101,13 +140,19 @@ enum class Part : std::uint8_t {
   tokens,
   positions,
   token_types,
-  token_projection,  // of the tokens' vectors, before positions are added
+  token_projection,   // of the tokens' vectors, before positions are added
+  placed_projection,  // after that, before the norm
   embedding_norm,
   embedding_projection,
   final_norm,
   unembedding_projection,  // before the unembedding
   unembedding,
-  relative,  // (buckets, heads)
+  unembedding_bias,  // (1, vocab_size), if the file has it
+  relative,          // (buckets, heads)
+  distances,         // (2 * span, hidden_size)
+  distance_norm,
+  convolution,  // (hidden_size, hidden_size / groups, width)
+  convolution_norm,
   attention_before,
   attention_after,
   attention_behind,
@@ -119,6 +164,14 @@ enum class Part : std::uint8_t {
   q_norm,
   k_norm,
   sinks,
+  distance_keys,  // projections of the distances; none: w_k and w_q
+  distance_queries,
+  cross_before,  // of the attention of a decoder to what its encoder gives
+  cross_behind,
+  cross_q,
+  cross_k,
+  cross_v,
+  cross_o,
   feed_before,
   feed_after,
   feed_behind,
@@ -126,6 +179,9 @@ enum class Part : std::uint8_t {
   up,       // of a network without a gate: its first projection
   gate_up,  // both in one: the rows of the gate, then those of up
   down,
+  router,
+  experts_gate_up,  // (experts, hidden_size, 2 * size): gate and up in turns
+  experts_down,     // (experts, size, hidden_size)
 };
 
 // How a matrix lies in the file.
@@ -146,13 +202,19 @@ struct TensorName {
   std::size_t first_layer = 0;  // layers before it do not have the tensor
 };
 
-struct Description {
-  std::string family{};  // model_type
+// A stack and its tensors.
+struct NamedStack {
   StackSpec stack{};
-  std::optional<UnembeddingSpec> unembedding{};
   std::vector<TensorName> names{};
-  // The outer name that all tensors but those of `outside` may have in front.
-  std::string_view prefix;
+};
+
+// The stack is that of the decoder where there is an encoder, too.
+struct Description : NamedStack {
+  std::string family{};  // model_type
+  std::optional<NamedStack> encoder{};
+  std::optional<UnembeddingSpec> unembedding{};
+  // The outer name that tensors may have in front.
+  std::string_view prefix{};
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -10,11 +10,16 @@ namespace {
 
 // What no family computes, and settings that do not fit together.
 Status check_settings(const JsonPart& config, const StackSpec& stack) {
-  for (const std::string_view key : {"quantization_config", "auto_map"}) {
-    if (config.at(key).exists()) {
-      return config.fault(message("has {}", key), "a model without it",
-                          ErrorCode::unsupported);
-    }
+  if (const JsonPart part = config.at("quantization_config"); part.exists()) {
+    std::string method = "unknown";
+    HEADWISE_TRY(part.get("quant_method", method));
+    return config.fault(
+        message("has quantization_config, {}", printable(method)),
+        "a model that is not quantised", ErrorCode::unsupported);
+  }
+  if (config.at("auto_map").exists()) {
+    return config.fault("has auto_map", "a model without code of its own",
+                        ErrorCode::unsupported);
   }
   const HeadsSpec& heads = stack.heads;
   if (heads.head_dim == 0 || heads.num_heads % heads.num_kv_heads != 0) {
@@ -28,14 +33,16 @@ Status check_settings(const JsonPart& config, const StackSpec& stack) {
     return config.fault("has settings of norms or scores that do not fit",
                         "an eps between 0 and 1, and a positive scale");
   }
-  for (const RotaryConfig& rotary : stack.rotary) {
-    const auto made = Rotary::create(rotary);
-    if (!made) {
-      return config.subject().blame_here(made.error());
+  for (const RotarySpec& rotary : stack.rotary) {
+    for (const std::size_t length : {std::size_t{0}, rotary.limit + 1}) {
+      const auto made = Rotary::create(rotary.config_of(length));
+      if (!made) {
+        return config.subject().blame_here(made.error());
+      }
     }
-    if (rotary.rotary_dim > heads.head_dim) {
+    if (rotary.config.rotary_dim > heads.head_dim) {
       return config.fault(
-          message("rotates {} features of a head", rotary.rotary_dim),
+          message("rotates {} features of a head", rotary.config.rotary_dim),
           message("at most {}", heads.head_dim));
     }
   }
@@ -49,14 +56,18 @@ Result<Description> describe_model(const JsonPart& config) {
   HEADWISE_TRY(config.require("model_type", type));
   std::vector<Family> known;
   for (const std::span<const Family> families :
-       {kBertFamilies, kModernBertFamilies, kGpt2Families, kGptNeoxFamilies,
-        kLlamaFamilies, kGemmaFamilies}) {
+       {kBertFamilies, kModernBertFamilies, kDebertaFamilies, kGpt2Families,
+        kGptNeoxFamilies, kLlamaFamilies, kGemmaFamilies, kT5Families,
+        kBartFamilies}) {
     known.insert(known.end(), families.begin(), families.end());
   }
   for (const Family& family : known) {
     if (family.model_type == type) {
       HEADWISE_ASSIGN(auto made, family.describe(config));
       HEADWISE_TRY(check_settings(config, made.stack));
+      if (made.encoder) {
+        HEADWISE_TRY(check_settings(config, made.encoder->stack));
+      }
       made.family = type;
       return made;
     }

@@ -25,6 +25,9 @@ extern const std::span<const Family> kGpt2Families;
 extern const std::span<const Family> kGptNeoxFamilies;
 extern const std::span<const Family> kBertFamilies;
 extern const std::span<const Family> kModernBertFamilies;
+extern const std::span<const Family> kDebertaFamilies;
+extern const std::span<const Family> kT5Families;
+extern const std::span<const Family> kBartFamilies;
 
 // The description of a model, by its model_type.
 Result<Description> describe_model(const JsonPart& config);

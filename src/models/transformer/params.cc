@@ -1,52 +1,51 @@
 #include "transformer/params.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "base/check.h"
 #include "headwise/base/half.h"
-#include "headwise/interop/array.h"
-#include "interop/error_text.h"
 #include "interop/find_params.h"
-#include "interop/param_file.h"
 #include "transformer/fused_rows.h"
+#include "transformer/tensor_reader.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 namespace {
 
-constexpr std::string_view kReadTransformer = "read_transformer";
-constexpr std::size_t kNoLayer = ~std::size_t{0};
+// All rows of one matrix, then those of another.
+Result<Tensor<float, 2>> stacked(const Tensor<float, 2>& first,
+                                 const Tensor<float, 2>& second) {
+  HEADWISE_ASSIGN(auto all,
+                  Tensor<float, 2>::create_unset(
+                      {first.extent(0) + second.extent(0), first.extent(1)}));
+  std::ranges::copy(second.elements(),
+                    std::ranges::copy(first.elements(), all.data()).out);
+  return all;
+}
+Result<Tensor<float, 1>> stacked(const Tensor<float, 1>& first,
+                                 const Tensor<float, 1>& second) {
+  HEADWISE_ASSIGN(
+      auto all, Tensor<float, 1>::create_unset({first.size() + second.size()}));
+  std::ranges::copy(second.elements(),
+                    std::ranges::copy(first.elements(), all.data()).out);
+  return all;
+}
 
-// A size of a tensor, with its name.
-struct NamedSize {
-  std::string_view name;
-  std::size_t size = 0;
-};
-
-class TransformerReader {
+class StackReader {
  public:
-  TransformerReader(ParamFile file, const Description& description,
-                    Arithmetic arithmetic)
-      : file_(std::move(file)),
-        description_(description),
-        stack_(description.stack),
-        arithmetic_(arithmetic) {}
+  StackReader(const TensorReader& tensors, const StackSpec& stack)
+      : tensors_(tensors), stack_(stack) {}
 
-  Result<Params> read() {
-    Params params;
+  Result<StackParams> read() {
+    StackParams params;
     HEADWISE_TRY(read_embedding(params));
+    if (const TensorName* const row = tensors_.find(Part::distances)) {
+      HEADWISE_TRY(read_distances(*row));
+    }
     HEADWISE_TRY(read_layers(params));
+    if (const TensorName* const row = tensors_.find(Part::convolution)) {
+      HEADWISE_TRY(read_convolution(*row, params.convolution));
+    }
     HEADWISE_ASSIGN(params.final_norm, norm(Part::final_norm));
-    NamedSize features = hidden_size();
-    if (const TensorName* const row = find(Part::unembedding_projection)) {
-      features = embedding_size();
-      HEADWISE_ASSIGN(params.unembedding_projection,
-                      linear(*row, features, hidden_size()));
-    }
-    if (description_.unembedding) {
-      HEADWISE_TRY(read_unembedding(features, params));
-    }
     return params;
   }
 
@@ -55,158 +54,25 @@ class TransformerReader {
   NamedSize embedding_size() const {
     return {"embedding_size", stack_.embedding.size};
   }
-  // Of a token when positions are added.
-  NamedSize placed_size() const {
-    return find(Part::token_projection) ? hidden_size() : embedding_size();
-  }
   NamedSize vocab_size() const {
     return {"vocab_size", stack_.embedding.vocab_size};
   }
-  FileSubject subject() const {
-    return {std::string(kReadTransformer), file_.path()};
+  // Of a token when positions are added, and when they were.
+  NamedSize placed_size() const {
+    return tensors_.find(Part::token_projection) ? hidden_size()
+                                                 : embedding_size();
   }
-
-  const TensorName* find(Part part) const {
-    const auto& names = description_.names;
-    const auto row = std::ranges::find(names, part, &TensorName::part);
-    return row == names.end() ? nullptr : &*row;
-  }
-
-  std::string numbered_name(const TensorName& row, std::string_view end,
-                            std::size_t layer) const {
-    std::string name(row.name);
-    const auto put = [&name](std::string_view mark, std::size_t number) {
-      if (const std::size_t at = name.find(mark); at != name.npos) {
-        name.replace(at, mark.size(), std::to_string(number));
-      }
-    };
-    if (layer != kNoLayer) {
-      put("{N}", stack_.layers[layer].params);
-      put("{K}", stack_.layers[layer].inner);
-    }
-    return name + std::string(row.whole_name ? "" : end);
-  }
-
-  // The name in the file, which may be without the outer name; empty: none.
-  std::string found_name(const TensorName& row, std::string_view end,
-                         std::size_t layer) const {
-    const std::string name = numbered_name(row, end, layer);
-    const std::string outer = std::string(description_.prefix) + name;
-    return file_.names().contains(outer)  ? outer
-           : file_.names().contains(name) ? name
-                                          : "";
-  }
-
-  Result<std::string> name_of(const TensorName& row, std::string_view end,
-                              std::size_t layer = kNoLayer) const {
-    std::string name = found_name(row, end, layer);
-    if (!name.empty()) {
-      return name;
-    }
-    const std::string_view outer =
-        row.part == Part::unembedding ? "" : description_.prefix;
-    return subject().bad_data(message(
-        "has no {}",
-        printable(std::string(outer) + numbered_name(row, end, layer))));
-  }
-
-  template <std::size_t Rank>
-  Result<Tensor<float, Rank>> tensor(
-      const std::string& name, const std::array<NamedSize, Rank>& sizes) const {
-    HEADWISE_ASSIGN(const Array array, file_.read(name));
-    if (Status s = check_finite(array.view(), kReadTransformer, name); !s) {
-      return file_.subject_of(kReadTransformer, name).blame_here(s.error());
-    }
-    HEADWISE_TRY(check_sizes(name, array.shape, sizes));
-    return to_float<Rank>(array, kReadTransformer, name);
-  }
-
-  Status check_sizes(const std::string& name,
-                     std::span<const std::size_t> shape,
-                     std::span<const NamedSize> sizes) const {
-    std::string words;
-    std::vector<std::size_t> expected;
-    for (const NamedSize& size : sizes) {
-      words += (words.empty() ? "(" : ", ") + std::string(size.name);
-      expected.push_back(size.size);
-    }
-    Status s =
-        check_shape(kReadTransformer, name, shape, words + ")", expected);
-    return s ? s : subject().blame(s.error());
-  }
-
-  // (out, in), whatever way it lies.
-  Result<Tensor<float, 2>> matrix(const TensorName& row, NamedSize out,
-                                  NamedSize in,
-                                  std::size_t layer = kNoLayer) const {
-    HEADWISE_ASSIGN(const auto name, name_of(row, ".weight", layer));
-    if (row.form != Form::transposed) {
-      return tensor<2>(name, {out, in});
-    }
-    HEADWISE_ASSIGN(const auto lying, tensor<2>(name, {in, out}));
-    HEADWISE_ASSIGN(auto weight,
-                    Tensor<float, 2>::create_unset({out.size, in.size}));
-    for (std::size_t o = 0; o < out.size; ++o) {
-      for (std::size_t i = 0; i < in.size; ++i) {
-        weight(o, i) = lying(i, o);
-      }
-    }
-    return weight;
-  }
-
-  Result<Tensor<float, 1>> bias(const TensorName& row, NamedSize size,
-                                std::size_t layer = kNoLayer) const {
-    if (!row.bias) {
-      return Tensor<float, 1>();
-    }
-    HEADWISE_ASSIGN(const auto name, name_of(row, ".bias", layer));
-    return tensor<1>(name, {size});
-  }
-
-  Result<Linear> packed(Tensor<float, 2> weight, Tensor<float, 1> bias) const {
-    HEADWISE_ASSIGN(auto linear,
-                    Linear::from_params(std::move(weight), std::move(bias)));
-    if (arithmetic_ == Arithmetic::bf16) {
-      HEADWISE_ASSIGN(linear, linear.in_bf16());
-    }
-    return std::move(linear).for_inference();
-  }
-
-  Result<Linear> linear(const TensorName& row, NamedSize out, NamedSize in,
-                        std::size_t layer = kNoLayer) const {
-    HEADWISE_ASSIGN(auto weight, matrix(row, out, in, layer));
-    HEADWISE_ASSIGN(auto added, bias(row, out, layer));
-    return packed(std::move(weight), std::move(added));
-  }
-
-  Result<HeadNormParams> norm_params(const TensorName& row, NamedSize size,
-                                     std::size_t layer) const {
-    HeadNormParams params;
-    if (row.name.empty()) {
-      HEADWISE_ASSIGN(params.weight, Tensor<float, 1>::create({size.size}));
-      std::ranges::fill(params.weight.elements(), 1.0F);
-      return params;
-    }
-    // Old files say gamma and beta.
-    const bool is_old = found_name(row, ".weight", layer).empty() &&
-                        !found_name(row, ".gamma", layer).empty();
-    HEADWISE_ASSIGN(const auto weight,
-                    name_of(row, is_old ? ".gamma" : ".weight", layer));
-    HEADWISE_ASSIGN(params.weight, tensor<1>(weight, {size}));
-    if (row.bias) {
-      HEADWISE_ASSIGN(const auto bias,
-                      name_of(row, is_old ? ".beta" : ".bias", layer));
-      HEADWISE_ASSIGN(params.bias, tensor<1>(bias, {size}));
-    }
-    return params;
+  NamedSize normed_size() const {
+    return tensors_.find(Part::placed_projection) ? hidden_size()
+                                                  : placed_size();
   }
 
   Result<std::optional<RowNorm>> norm_of(Part part, NamedSize size,
                                          std::size_t layer) const {
     std::optional<RowNorm> made;
-    const TensorName* const row = find(part);
+    const TensorName* const row = tensors_.find(part);
     if (row != nullptr && (layer == kNoLayer || layer >= row->first_layer)) {
-      HEADWISE_ASSIGN(auto params, norm_params(*row, size, layer));
+      HEADWISE_ASSIGN(auto params, tensors_.norm(*row, size, layer));
       made = RowNorm{stack_.norm, std::move(params)};
       made->norm.bias = made->params.bias.size() != 0;
     }
@@ -217,61 +83,60 @@ class TransformerReader {
     return norm_of(part, hidden_size(), layer);
   }
 
-  Status read_embedding(Params& params) const {
+  Status read_embedding(StackParams& params) const {
     const EmbeddingSpec& embedding = stack_.embedding;
     HEADWISE_TRY(read_tokens(params.tokens));
-    if (const TensorName* const row = find(Part::token_projection)) {
-      HEADWISE_ASSIGN(params.token_projection,
-                      linear(*row, hidden_size(), embedding_size()));
+    for (const auto& [part, linear] :
+         {std::pair(Part::token_projection, &params.token_projection),
+          {Part::placed_projection, &params.placed_projection},
+          {Part::embedding_projection, &params.embedding_projection}}) {
+      if (const TensorName* const row = tensors_.find(part)) {
+        HEADWISE_ASSIGN(*linear,
+                        tensors_.linear(*row, hidden_size(), embedding_size()));
+      }
     }
-    if (const TensorName* const row = find(Part::positions)) {
+    if (const TensorName* const row = tensors_.find(Part::positions)) {
+      HEADWISE_ASSIGN(params.positions,
+                      tensors_.matrix(*row, {"positions", embedding.positions},
+                                      placed_size()));
+    }
+    if (const TensorName* const row = tensors_.find(Part::token_types)) {
       HEADWISE_ASSIGN(
-          params.positions,
-          matrix(*row, {"positions", embedding.positions}, placed_size()));
-    }
-    if (const TensorName* const row = find(Part::token_types)) {
-      HEADWISE_ASSIGN(params.token_types,
-                      matrix(*row, {"type_vocab_size", embedding.token_types},
-                             placed_size()));
+          params.token_types,
+          tensors_.matrix(*row, {"type_vocab_size", embedding.token_types},
+                          placed_size()));
     }
     HEADWISE_ASSIGN(params.embedding_norm,
-                    norm_of(Part::embedding_norm, placed_size(), kNoLayer));
-    if (const TensorName* const row = find(Part::embedding_projection)) {
-      HEADWISE_ASSIGN(params.embedding_projection,
-                      linear(*row, hidden_size(), embedding_size()));
-    }
-    if (const TensorName* const row = find(Part::relative)) {
-      HEADWISE_ASSIGN(params.relative,
-                      matrix(*row, {"buckets", stack_.heads.relative->buckets},
-                             {"heads", stack_.heads.num_heads}));
+                    norm_of(Part::embedding_norm, normed_size(), kNoLayer));
+    if (const TensorName* const row = tensors_.find(Part::relative)) {
+      HEADWISE_ASSIGN(
+          params.relative,
+          tensors_.matrix(*row, {"buckets", stack_.heads.relative->buckets},
+                          {"heads", stack_.heads.num_heads}));
     }
     return ok();
   }
 
   // Half of a small model's bytes, of which a text needs only a few rows.
   Status read_tokens(TokenTable& tokens) const {
-    HEADWISE_ASSIGN(const auto name, name_of(*find(Part::tokens), ".weight"));
-    HEADWISE_ASSIGN(auto found, file_.tensor(name));
-    if (Status s = check_finite(found.view, kReadTransformer, name); !s) {
-      return file_.subject_of(kReadTransformer, name).blame_here(s.error());
-    }
-    HEADWISE_TRY(check_sizes(name, found.view.extents(),
-                             std::array{vocab_size(), embedding_size()}));
+    HEADWISE_ASSIGN(const auto name,
+                    tensors_.name_of(*tensors_.find(Part::tokens), ".weight"));
+    const std::array sizes{vocab_size(), embedding_size()};
+    HEADWISE_ASSIGN(auto found, tensors_.mapped(name, sizes));
     const DType dtype = found.view.dtype();
     if (dtype == DType::float32 || dtype == DType::bfloat16 ||
         dtype == DType::float16) {
       tokens = {found.view, std::move(found.bytes)};
       return ok();
     }
-    HEADWISE_ASSIGN(auto copy,
-                    tensor<2>(name, {vocab_size(), embedding_size()}));
+    HEADWISE_ASSIGN(auto copy, tensors_.tensor<2>(name, sizes));
     const auto owner =
         std::make_shared<const Tensor<float, 2>>(std::move(copy));
     tokens = {AnyView(owner->view()), owner};
     return ok();
   }
 
-  Status read_layers(Params& params) const {
+  Status read_layers(StackParams& params) const {
     for (std::size_t n = 0; n < stack_.layers.size(); ++n) {
       const LayerSpec& layer = stack_.layers[n];
       // Layers may have the tensors of one before, with the same positions.
@@ -289,49 +154,77 @@ class TransformerReader {
       if (n != 0) {
         block.attention.share_memory_with(params.layers.front()->attention);
       }
+      if (block.cross) {
+        block.cross->attention.share_memory_with(
+            n == 0 ? block.attention : params.layers.front()->attention);
+      }
       params.layers.push_back(std::make_shared<const Block>(std::move(block)));
     }
     return ok();
   }
 
+  Result<PartNorms> norms(Part before, std::optional<Part> after, Part behind,
+                          std::size_t n) const {
+    PartNorms made;
+    HEADWISE_ASSIGN(made.before, norm(before, n));
+    if (after) {
+      HEADWISE_ASSIGN(made.after, norm(*after, n));
+    }
+    HEADWISE_ASSIGN(made.behind, norm(behind, n));
+    return made;
+  }
+
   Result<Block> read_block(std::size_t n) const {
-    const auto around = [&](Part before, Part after,
-                            Part behind) -> Result<PartNorms> {
-      PartNorms norms;
-      HEADWISE_ASSIGN(norms.before, norm(before, n));
-      HEADWISE_ASSIGN(norms.after, norm(after, n));
-      HEADWISE_ASSIGN(norms.behind, norm(behind, n));
-      return norms;
-    };
     HEADWISE_ASSIGN(auto around_attention,
-                    around(Part::attention_before, Part::attention_after,
-                           Part::attention_behind));
-    HEADWISE_ASSIGN(auto attention, read_attention(n));
+                    norms(Part::attention_before, Part::attention_after,
+                          Part::attention_behind, n));
+    DistanceParams distances;
+    HEADWISE_ASSIGN(auto attention, read_attention(n, distances));
     Tensor<float, 1> sinks;
-    if (const TensorName* const row = find(Part::sinks)) {
-      HEADWISE_ASSIGN(const auto name, name_of(*row, "", n));
-      HEADWISE_ASSIGN(
-          sinks, tensor<1>(name, {NamedSize{"heads", stack_.heads.num_heads}}));
+    if (const TensorName* const row = tensors_.find(Part::sinks)) {
+      HEADWISE_ASSIGN(const auto name, tensors_.name_of(*row, "", n));
+      HEADWISE_ASSIGN(sinks,
+                      tensors_.tensor<1>(
+                          name, {NamedSize{"heads", stack_.heads.num_heads}}));
+    }
+    std::optional<CrossAttention> cross;
+    if (tensors_.find(Part::cross_q)) {
+      HEADWISE_ASSIGN(auto around, norms(Part::cross_before, std::nullopt,
+                                         Part::cross_behind, n));
+      HEADWISE_ASSIGN(auto attending, read_cross(n));
+      cross = CrossAttention{std::move(around), std::move(attending)};
     }
     HEADWISE_ASSIGN(
         auto around_feed_forward,
-        around(Part::feed_before, Part::feed_after, Part::feed_behind));
-    HEADWISE_ASSIGN(auto feed_forward, read_feed_forward(n));
-    return Block{std::move(around_attention), std::move(attention),
-                 std::move(sinks), std::move(around_feed_forward),
+        norms(Part::feed_before, Part::feed_after, Part::feed_behind, n));
+    HEADWISE_ASSIGN(auto feed_forward, stack_.feed_forward.experts
+                                           ? read_experts(n)
+                                           : read_feed_forward(n));
+    return Block{std::move(around_attention),
+                 std::move(attention),
+                 std::move(sinks),
+                 std::move(distances),
+                 std::move(cross),
+                 std::move(around_feed_forward),
                  std::move(feed_forward)};
   }
 
-  Result<MultiHeadAttention> read_attention(std::size_t n) const {
+  NamedSize all_heads() const {
+    return {"heads * head_dim", stack_.heads.num_heads * stack_.heads.head_dim};
+  }
+
+  Result<MultiHeadAttention> read_attention(std::size_t n,
+                                            DistanceParams& distances) const {
     const HeadsSpec& heads = stack_.heads;
     const LayerSpec& layer = stack_.layers[n];
     HEADWISE_ASSIGN(auto w_q, head_projection(Part::w_q, n));
     HEADWISE_ASSIGN(auto w_k, head_projection(Part::w_k, n));
     HEADWISE_ASSIGN(auto w_v, head_projection(Part::w_v, n));
-    HEADWISE_ASSIGN(
-        auto w_o,
-        linear(*find(Part::w_o), hidden_size(),
-               {"heads * head_dim", heads.num_heads * heads.head_dim}, n));
+    HEADWISE_ASSIGN(auto w_o, tensors_.linear(*tensors_.find(Part::w_o),
+                                              hidden_size(), all_heads(), n));
+    if (heads.distances) {
+      HEADWISE_TRY(project_distances(w_q, w_k, n, distances));
+    }
     MultiHeadAttentionParams params{std::move(w_q), std::move(w_k),
                                     std::move(w_v), std::move(w_o)};
     HeadCounts counts{.num_heads = heads.num_heads,
@@ -344,16 +237,36 @@ class TransformerReader {
         return {over_all ? "heads * head_dim" : "head_dim",
                 (over_all ? count : 1) * heads.head_dim};
       };
-      HEADWISE_ASSIGN(params.q_norm, norm_params(*find(Part::q_norm),
-                                                 size(heads.num_heads), n));
-      HEADWISE_ASSIGN(params.k_norm, norm_params(*find(Part::k_norm),
-                                                 size(heads.num_kv_heads), n));
+      HEADWISE_ASSIGN(params.q_norm, tensors_.norm(*tensors_.find(Part::q_norm),
+                                                   size(heads.num_heads), n));
+      HEADWISE_ASSIGN(params.k_norm,
+                      tensors_.norm(*tensors_.find(Part::k_norm),
+                                    size(heads.num_kv_heads), n));
     }
     if (layer.rotary) {
       HEADWISE_ASSIGN(counts.rotary,
-                      Rotary::create(stack_.rotary[*layer.rotary]));
+                      Rotary::create(stack_.rotary[*layer.rotary].config));
     }
     return MultiHeadAttention::from_params(std::move(params), counts);
+  }
+
+  Result<MultiHeadAttention> read_cross(std::size_t n) const {
+    const auto linear = [&](Part part, NamedSize out, NamedSize in) {
+      return tensors_.linear(*tensors_.find(part), out, in, n);
+    };
+    HEADWISE_ASSIGN(auto w_q,
+                    linear(Part::cross_q, all_heads(), hidden_size()));
+    HEADWISE_ASSIGN(auto w_k,
+                    linear(Part::cross_k, all_heads(), hidden_size()));
+    HEADWISE_ASSIGN(auto w_v,
+                    linear(Part::cross_v, all_heads(), hidden_size()));
+    HEADWISE_ASSIGN(auto w_o,
+                    linear(Part::cross_o, hidden_size(), all_heads()));
+    return MultiHeadAttention::from_params(
+        {std::move(w_q), std::move(w_k), std::move(w_v), std::move(w_o)},
+        {.num_heads = stack_.heads.num_heads,
+         .num_kv_heads = stack_.heads.num_heads,
+         .head_dim = stack_.heads.head_dim});
   }
 
   // w_q, w_k or w_v, which may lie in one tensor.
@@ -362,93 +275,232 @@ class TransformerReader {
     const std::size_t D = heads.head_dim;
     const std::size_t rows =
         D * (part == Part::w_q ? heads.num_heads : heads.num_kv_heads);
-    if (const TensorName* const row = find(part)) {
-      return linear(*row, {"heads * head_dim", rows}, hidden_size(), layer);
+    if (const TensorName* const row = tensors_.find(part)) {
+      return tensors_.linear(*row, {"heads * head_dim", rows}, hidden_size(),
+                             layer);
     }
-    const TensorName& fused = *find(Part::w_qkv);
+    const TensorName& fused = *tensors_.find(Part::w_qkv);
     const NamedSize all{"(heads + 2 kv_heads) * head_dim",
                         D * (heads.num_heads + 2 * heads.num_kv_heads)};
-    return part_of(fused, all, rows, layer, [&](std::size_t n) {
-      return fused_row(fused.form, part, n, heads);
-    });
-  }
-
-  // `rows` rows of a tensor of `all` rows: row n is its row `row_of(n)`.
-  template <class RowOf>
-  Result<Linear> part_of(const TensorName& fused, NamedSize all,
-                         std::size_t rows, std::size_t layer,
-                         const RowOf& row_of) const {
     HEADWISE_ASSIGN(const auto weights,
-                    matrix(fused, all, hidden_size(), layer));
-    HEADWISE_ASSIGN(const auto biases, bias(fused, all, layer));
+                    tensors_.matrix(fused, all, hidden_size(), layer));
+    HEADWISE_ASSIGN(const auto biases, tensors_.bias(fused, all, layer));
     const std::size_t E = stack_.hidden_size;
     HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create_unset({rows, E}));
     HEADWISE_ASSIGN(auto added,
                     Tensor<float, 1>::create_unset({fused.bias ? rows : 0}));
     for (std::size_t n = 0; n < rows; ++n) {
-      std::copy_n(&weights(row_of(n), 0), E, &weight(n, 0));
+      const std::size_t row = fused_row(fused.form, part, n, heads);
+      std::copy_n(&weights(row, 0), E, &weight(n, 0));
       if (fused.bias) {
-        added(n) = biases(row_of(n));
+        added(n) = biases(row);
       }
     }
-    return packed(std::move(weight), std::move(added));
+    return tensors_.packed(std::move(weight), std::move(added));
+  }
+
+  // The table of distances, normed.
+  Status read_distances(const TensorName& row) {
+    HEADWISE_ASSIGN(const auto name, tensors_.name_of(row, ".weight"));
+    HEADWISE_ASSIGN(
+        const auto table,
+        tensors_.tensor<2>(
+            name, {NamedSize{"2 * span", 2 * stack_.heads.distances->span},
+                   hidden_size()}));
+    HEADWISE_ASSIGN(distances_, Tensor<float, 3>::create_unset(
+                                    {1, table.extent(0), table.extent(1)}));
+    std::ranges::copy(table.elements(), distances_.data());
+    HEADWISE_ASSIGN(const auto normed, norm(Part::distance_norm));
+    return normed ? normed->apply(distances_, distances_.view(),
+                                  Executor::default_executor())
+                  : ok();
+  }
+
+  // The table as keys and queries of a layer, head by head.
+  Status project_distances(const Linear& w_q, const Linear& w_k, std::size_t n,
+                           DistanceParams& made) const {
+    const DistanceSpec& spec = *stack_.heads.distances;
+    const auto project = [&](Part part, const Linear& shared,
+                             std::vector<Linear>& heads) -> Status {
+      const TensorName* const row = tensors_.find(part);
+      std::optional<Linear> own;
+      if (row != nullptr) {
+        HEADWISE_ASSIGN(own,
+                        tensors_.linear(*row, all_heads(), hidden_size(), n));
+      }
+      HEADWISE_ASSIGN(const auto all,
+                      (own ? *own : shared).forward(distances_, "distances"));
+      const std::size_t D = stack_.heads.head_dim;
+      for (std::size_t h = 0; h < stack_.heads.num_heads; ++h) {
+        HEADWISE_ASSIGN(auto head,
+                        Tensor<float, 2>::create_unset({all.extent(1), D}));
+        for (std::size_t d = 0; d < all.extent(1); ++d) {
+          std::copy_n(&all(0, d, h * D), D, &head(d, 0));
+        }
+        HEADWISE_ASSIGN(auto product, tensors_.packed(std::move(head), {}));
+        heads.push_back(std::move(product));
+      }
+      return ok();
+    };
+    if (spec.with_keys) {
+      HEADWISE_TRY(project(Part::distance_keys, w_k, made.keys));
+    }
+    return spec.with_queries
+               ? project(Part::distance_queries, w_q, made.queries)
+               : ok();
   }
 
   Result<FeedForward> read_feed_forward(std::size_t layer) const {
     const NamedSize size{"intermediate_size", stack_.feed_forward.size};
-    HEADWISE_ASSIGN(auto down,
-                    linear(*find(Part::down), hidden_size(), size, layer));
-    const TensorName* const gate = find(Part::gate);
-    const TensorName* const both = find(Part::gate_up);
-    const NamedSize two{"2 * intermediate_size", 2 * size.size};
-    if (both != nullptr) {
-      HEADWISE_ASSIGN(auto up, linear(*both, two, hidden_size(), layer));
-      return FeedForward{std::move(up), std::move(down), true};
+    HEADWISE_ASSIGN(auto down, tensors_.linear(*tensors_.find(Part::down),
+                                               hidden_size(), size, layer));
+    const auto made = [&](Linear up, bool gated) {
+      FeedForward network{.networks = {}, .gated = gated};
+      network.networks.push_back({std::move(up), std::move(down)});
+      return network;
+    };
+    if (const TensorName* const both = tensors_.find(Part::gate_up)) {
+      HEADWISE_ASSIGN(
+          auto up,
+          tensors_.linear(*both, {"2 * intermediate_size", 2 * size.size},
+                          hidden_size(), layer));
+      return made(std::move(up), true);
     }
-    const TensorName& row = *find(Part::up);
+    const TensorName& row = *tensors_.find(Part::up);
+    const TensorName* const gate = tensors_.find(Part::gate);
     if (gate == nullptr) {
-      HEADWISE_ASSIGN(auto up, linear(row, size, hidden_size(), layer));
-      return FeedForward{std::move(up), std::move(down), false};
+      HEADWISE_ASSIGN(auto up,
+                      tensors_.linear(row, size, hidden_size(), layer));
+      return made(std::move(up), false);
     }
     HEADWISE_ASSIGN(const auto first,
-                    matrix(*gate, size, hidden_size(), layer));
-    HEADWISE_ASSIGN(const auto second, matrix(row, size, hidden_size(), layer));
-    HEADWISE_ASSIGN(const auto first_bias, bias(*gate, size, layer));
-    HEADWISE_ASSIGN(const auto second_bias, bias(row, size, layer));
-    HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create_unset(
-                                     {two.size, stack_.hidden_size}));
-    HEADWISE_ASSIGN(auto added, Tensor<float, 1>::create_unset(
-                                    {first_bias.size() + second_bias.size()}));
-    std::ranges::copy(second.elements(),
-                      std::ranges::copy(first.elements(), weight.data()).out);
-    std::ranges::copy(
-        second_bias.elements(),
-        std::ranges::copy(first_bias.elements(), added.data()).out);
-    HEADWISE_ASSIGN(auto up, packed(std::move(weight), std::move(added)));
-    return FeedForward{std::move(up), std::move(down), true};
+                    tensors_.matrix(*gate, size, hidden_size(), layer));
+    HEADWISE_ASSIGN(const auto second,
+                    tensors_.matrix(row, size, hidden_size(), layer));
+    HEADWISE_ASSIGN(const auto first_bias, tensors_.bias(*gate, size, layer));
+    HEADWISE_ASSIGN(const auto second_bias, tensors_.bias(row, size, layer));
+    HEADWISE_ASSIGN(auto weight, stacked(first, second));
+    HEADWISE_ASSIGN(auto added, stacked(first_bias, second_bias));
+    HEADWISE_ASSIGN(auto up,
+                    tensors_.packed(std::move(weight), std::move(added)));
+    return made(std::move(up), true);
   }
 
-  // That of the file, or the table of tokens. A file without one whose settings
-  // do not tie them has lost it.
-  Status read_unembedding(NamedSize features, Params& params) const {
-    const TensorName* const own = find(Part::unembedding);
-    const bool is_there =
-        own != nullptr && !found_name(*own, ".weight", kNoLayer).empty();
-    if (!is_there && description_.unembedding->may_miss) {
+  Result<FeedForward> read_experts(std::size_t layer) const {
+    const NamedSize count{"experts", stack_.feed_forward.experts->count};
+    const NamedSize size{"intermediate_size", stack_.feed_forward.size};
+    const NamedSize two{"2 * intermediate_size", 2 * size.size};
+    FeedForward made{.networks = {}, .gated = true};
+    HEADWISE_ASSIGN(made.router, tensors_.linear(*tensors_.find(Part::router),
+                                                 count, hidden_size(), layer));
+    const auto read = [&](Part part, NamedSize in, NamedSize out, auto& weights,
+                          auto& biases) -> Status {
+      HEADWISE_ASSIGN(const auto name,
+                      tensors_.name_of(*tensors_.find(part), "", layer));
+      HEADWISE_ASSIGN(weights, tensors_.tensor<3>(name, {count, in, out}));
+      HEADWISE_ASSIGN(biases, tensors_.tensor<2>(name + "_bias", {count, out}));
       return ok();
+    };
+    Tensor<float, 3> ups, downs;
+    Tensor<float, 2> up_biases, down_biases;
+    HEADWISE_TRY(
+        read(Part::experts_gate_up, hidden_size(), two, ups, up_biases));
+    HEADWISE_TRY(
+        read(Part::experts_down, size, hidden_size(), downs, down_biases));
+    // Of an expert: its output `column(n)` as row n.
+    const auto expert = [&](const Tensor<float, 3>& weights,
+                            const Tensor<float, 2>& biases, std::size_t e,
+                            const auto& column) -> Result<Linear> {
+      const auto [experts, in, out] = weights.extents();
+      HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create_unset({out, in}));
+      HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create_unset({out}));
+      for (std::size_t n = 0; n < out; ++n) {
+        bias(n) = biases(e, column(n));
+        for (std::size_t i = 0; i < in; ++i) {
+          weight(n, i) = weights(e, i, column(n));
+        }
+      }
+      return tensors_.packed(std::move(weight), std::move(bias));
+    };
+    for (std::size_t e = 0; e < count.size; ++e) {
+      HEADWISE_ASSIGN(auto up, expert(ups, up_biases, e, [&](std::size_t n) {
+                        return n < size.size ? 2 * n : 2 * (n - size.size) + 1;
+                      }));
+      HEADWISE_ASSIGN(auto down, expert(downs, down_biases, e,
+                                        [](std::size_t n) { return n; }));
+      made.networks.push_back({std::move(up), std::move(down)});
     }
-    const TensorName& row = is_there || !description_.unembedding->tied
-                                ? *own
-                                : *find(Part::tokens);
-    HEADWISE_ASSIGN(params.unembedding, linear(row, vocab_size(), features));
+    return made;
+  }
+
+  // As one product: groups see other features as zeros.
+  Status read_convolution(const TensorName& row,
+                          std::optional<Convolution>& made) const {
+    const ConvolutionSpec& spec = *stack_.convolution;
+    const std::size_t E = stack_.hidden_size;
+    const std::size_t part = E / spec.groups;
+    HEADWISE_ASSIGN(const auto name, tensors_.name_of(row, ".weight"));
+    HEADWISE_ASSIGN(
+        const auto kernel,
+        tensors_.tensor<3>(
+            name, {hidden_size(), NamedSize{"hidden_size / groups", part},
+                   NamedSize{"conv_kernel_size", spec.width}}));
+    HEADWISE_ASSIGN(auto bias, tensors_.bias(row, hidden_size()));
+    HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create({E, spec.width * E}));
+    for (std::size_t o = 0; o < E; ++o) {
+      for (std::size_t i = 0; i < part; ++i) {
+        for (std::size_t at = 0; at < spec.width; ++at) {
+          weight(o, at * E + o / part * part + i) = kernel(o, i, at);
+        }
+      }
+    }
+    HEADWISE_ASSIGN(auto linear,
+                    tensors_.packed(std::move(weight), std::move(bias)));
+    HEADWISE_ASSIGN(auto normed, norm(Part::convolution_norm));
+    made = Convolution{std::move(linear), std::move(*normed)};
     return ok();
   }
 
-  ParamFile file_;
-  const Description& description_;
+  const TensorReader& tensors_;
   const StackSpec& stack_;
-  Arithmetic arithmetic_;
+  Tensor<float, 3> distances_{};  // (1, 2 * span, hidden_size)
 };
+
+// That of the file, or the table of tokens. A file without one whose settings
+// do not tie them has lost it.
+Status read_unembedding(const TensorReader& tensors,
+                        const Description& description, Params& params) {
+  const EmbeddingSpec& embedding = description.stack.embedding;
+  const NamedSize vocab_size{"vocab_size", embedding.vocab_size};
+  const NamedSize hidden_size{"hidden_size", description.stack.hidden_size};
+  NamedSize features = hidden_size;
+  if (const auto* const row = tensors.find(Part::unembedding_projection)) {
+    features = {"embedding_size", embedding.size};
+    HEADWISE_ASSIGN(params.unembedding_projection,
+                    tensors.linear(*row, features, hidden_size));
+  }
+  const TensorName* const own = tensors.find(Part::unembedding);
+  const bool is_there = own != nullptr && tensors.has(*own, ".weight");
+  if (!is_there && description.unembedding->may_miss) {
+    return ok();
+  }
+  const TensorName& row = is_there || !description.unembedding->tied
+                              ? *own
+                              : *tensors.find(Part::tokens);
+  HEADWISE_ASSIGN(auto weight, tensors.matrix(row, vocab_size, features));
+  HEADWISE_ASSIGN(auto bias, tensors.bias(row, vocab_size));
+  const TensorName* const added = tensors.find(Part::unembedding_bias);
+  if (added != nullptr && tensors.has(*added, "")) {
+    HEADWISE_ASSIGN(const auto name, tensors.name_of(*added, ""));
+    HEADWISE_ASSIGN(const auto values,
+                    tensors.tensor<2>(name, {NamedSize{"1", 1}, vocab_size}));
+    HEADWISE_ASSIGN(bias, Tensor<float, 1>::create_unset({vocab_size.size}));
+    std::ranges::copy(values.elements(), bias.data());
+  }
+  HEADWISE_ASSIGN(params.unembedding,
+                  tensors.packed(std::move(weight), std::move(bias)));
+  return ok();
+}
 
 template <class Number>
 void widen_row(const AnyView& table, std::size_t row, float* to) {
@@ -485,8 +537,21 @@ Result<Params> read_params(const std::string& folder,
                            const Description& description, FileAccess access,
                            Arithmetic arithmetic) {
   HEADWISE_ASSIGN(const auto path, find_params(kReadTransformer, folder));
-  HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, path, access));
-  return TransformerReader(std::move(file), description, arithmetic).read();
+  HEADWISE_ASSIGN(const auto file,
+                  ParamFile::open(kReadTransformer, path, access));
+  Params params;
+  const TensorReader tensors(file, description, description.prefix, arithmetic);
+  HEADWISE_ASSIGN(params.stack, StackReader(tensors, description.stack).read());
+  if (const auto& encoder = description.encoder) {
+    const TensorReader of_encoder(file, *encoder, description.prefix,
+                                  arithmetic);
+    HEADWISE_ASSIGN(params.encoder,
+                    StackReader(of_encoder, encoder->stack).read());
+  }
+  if (description.unembedding) {
+    HEADWISE_TRY(read_unembedding(tensors, description, params));
+  }
+  return params;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

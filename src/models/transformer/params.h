@@ -22,6 +22,8 @@
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 
+using Rows = Tensor<float, 3>;  // (1, rows, features)
+
 // Of rows: of one head with all features.
 struct RowNorm {
   QkNorm norm{};
@@ -39,41 +41,72 @@ struct PartNorms {
   std::optional<RowNorm> behind{};
 };
 
-struct FeedForward {
+struct Network {
   Linear up;  // with a gate its rows, and then those of up
   Linear down;
+};
+
+struct FeedForward {
+  std::vector<Network> networks;  // one, or the experts
   bool gated = false;
+  std::optional<Linear> router{};
+};
+
+// Projected distances: of each head a product with (2 * span, head_dim).
+struct DistanceParams {
+  std::vector<Linear> keys{};
+  std::vector<Linear> queries{};
+};
+
+struct CrossAttention {
+  PartNorms around{};
+  MultiHeadAttention attention;
 };
 
 struct Block {
   PartNorms around_attention{};
   MultiHeadAttention attention;
   Tensor<float, 1> sinks{};  // (heads), or none
+  DistanceParams distances{};
+  std::optional<CrossAttention> cross{};
   PartNorms around_feed_forward{};
   FeedForward feed_forward;
 };
 
+// The products of the rows around a row, one after another, with all of them.
+struct Convolution {
+  Linear linear;  // (hidden_size, width * hidden_size)
+  RowNorm norm{};
+};
+
 // A table that is looked up in the bytes of its file.
 struct TokenTable {
-  AnyView view;  // (rows, features)
-  std::shared_ptr<const void> owner;
+  AnyView view{};  // (rows, features)
+  std::shared_ptr<const void> owner{};
 
   std::size_t rows() const { return view.extents()[0]; }
   std::size_t features() const { return view.extents()[1]; }
   void copy_row(std::size_t row, float* to) const;
 };
 
-struct Params {
-  TokenTable tokens;
+struct StackParams {
+  TokenTable tokens{};
   Tensor<float, 2> positions{};    // (positions, size), or none
   Tensor<float, 2> token_types{};  // (types, size), or none
   std::optional<Linear> token_projection{};
+  std::optional<Linear> placed_projection{};
   std::optional<RowNorm> embedding_norm{};
   std::optional<Linear> embedding_projection{};
   Tensor<float, 2> relative{};  // (buckets, heads), or none
   // Of each layer; layers that share their parameters have one block.
   std::vector<std::shared_ptr<const Block>> layers{};
+  std::optional<Convolution> convolution{};  // behind the first layer
   std::optional<RowNorm> final_norm{};
+};
+
+struct Params {
+  StackParams stack{};
+  std::optional<StackParams> encoder{};
   std::optional<Linear> unembedding_projection{};
   std::optional<Linear> unembedding{};
 };

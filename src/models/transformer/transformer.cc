@@ -1,283 +1,75 @@
 #include "headwise/transformer/transformer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/base/half.h"
-#include "headwise/steps/activation.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
-#include "run/float_environment.h"
 #include "transformer/families.h"
 #include "transformer/params.h"
+#include "transformer/stack_run.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-using transformer::Block;
 using transformer::Description;
-using transformer::EmbeddingSpec;
-using transformer::FeedForward;
-using transformer::HeadsSpec;
-using transformer::LayerSpec;
+using transformer::Encoded;
 using transformer::Params;
-using transformer::RowNorm;
+using transformer::Rows;
 using transformer::StackSpec;
 
 namespace {
 
 constexpr std::string_view kTransformer = "transformer";
 
-using Rows = Tensor<float, 3>;  // (1, rows, features)
-
-std::vector<std::int64_t> sequence_offsets(const RaggedTokens& ids) {
-  std::vector<std::int64_t> offsets = {0};
-  for (const auto& sequence : ids) {
-    offsets.push_back(offsets.back() +
-                      static_cast<std::int64_t>(sequence.size()));
-  }
-  return offsets;
-}
-
-void add_rows(const Rows& x, Rows& to) {
-  const FloatEnvironment environment;
-  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
-                 std::plus<>());
-}
-
-// x = norm(x), if it is there.
-Status apply_norm(const std::optional<RowNorm>& norm, Rows& x,
-                  const Executor& executor) {
-  return norm ? norm->apply(x, x.view(), executor) : ok();
-}
-
-// norm(x), if it is there; else a copy.
-Result<Rows> normed(const std::optional<RowNorm>& norm, const Rows& x,
-                    const Executor& executor) {
-  if (!norm) {
-    return x.clone();
-  }
-  HEADWISE_ASSIGN(auto y, Rows::create_unset(x.extents()));
-  HEADWISE_TRY(norm->apply(x, y.view(), executor));
-  return y;
-}
-
-Result<Rows> fed_forward(const FeedForward& network, Activation activation,
-                         const Rows& x, const Executor& executor) {
-  HEADWISE_ASSIGN(auto inner, network.up.forward(x, "hidden", executor));
-  const std::size_t rows = inner.extent(1);
-  const std::size_t width = network.down.in_features();
-  const auto stride = static_cast<std::ptrdiff_t>(inner.extent(2));
-  const TensorView<float, 2> gate(inner.data(), {rows, width}, {stride, 1});
-  if (network.gated) {
-    const TensorView<float, 2> up(inner.data() + width, {rows, width},
-                                  {stride, 1});
-    HEADWISE_TRY(activate_gate(activation, gate, up, gate, executor));
-  } else {
-    HEADWISE_TRY(activate(activation, gate, gate, executor));
-  }
-  const TensorView<const float, 3> activated(inner.data(), {1, rows, width},
-                                             {0, stride, 1});
-  return network.down.forward(activated, "intermediate", executor);
-}
-
-// A pass through the layers of a stack.
-class StackRun {
- public:
-  StackRun(const StackSpec& stack, const Params& params,
-           const RaggedTokens& ids, const TransformerPass& pass)
-      : stack_(stack),
-        params_(params),
-        ids_(ids),
-        pass_(pass),
-        executor_(pass.executor ? *pass.executor
-                                : Executor::default_executor()),
-        offsets_(sequence_offsets(ids)) {}
-
-  Result<Rows> run() {
-    HEADWISE_ASSIGN(auto x, embedded());
-    for (std::size_t n = 0; n < stack_.layers.size(); ++n) {
-      HEADWISE_TRY(show(n, x));
-      HEADWISE_TRY(run_layer(n, x));
-    }
-    HEADWISE_TRY(apply_norm(params_.final_norm, x, executor_));
-    HEADWISE_TRY(show(stack_.layers.size(), x));
-    return x;
-  }
-
- private:
-  Status show(std::size_t layer, const Rows& x) const {
-    return pass_.see_hidden
-               ? pass_.see_hidden(layer, {x.data(), {x.extent(1), x.extent(2)}})
-               : ok();
-  }
-
-  Result<Rows> embedded() const {
-    const EmbeddingSpec& spec = stack_.embedding;
-    const auto rows = static_cast<std::size_t>(offsets_.back());
-    HEADWISE_ASSIGN(auto x, Rows::create_unset({1, rows, spec.size}));
-    const auto scale = static_cast<float>(spec.scale);
-    each_sequence([&](std::size_t b, std::size_t row) {
-      for (const TokenId id : ids_[b]) {
-        float* const to = &x(0, row++, 0);
-        params_.tokens.copy_row(static_cast<std::size_t>(id), to);
-        std::transform(to, to + spec.size, to,
-                       [scale](float e) { return e * scale; });
-      }
-    });
-    HEADWISE_TRY(apply_linear(params_.token_projection, x));
-    each_sequence(
-        [&](std::size_t b, std::size_t row) { place(ids_[b], row, x); });
-    HEADWISE_TRY(apply_norm(params_.embedding_norm, x, executor_));
-    HEADWISE_TRY(apply_linear(params_.embedding_projection, x));
-    return x;
-  }
-
-  // Adds positions and token types to the rows of a sequence.
-  void place(const std::vector<TokenId>& ids, std::size_t row, Rows& x) const {
-    const EmbeddingSpec& spec = stack_.embedding;
-    const std::size_t size = x.extent(2);
-    const auto add = [&](const float* from, std::size_t to) {
-      std::transform(from, from + size, &x(0, to, 0), &x(0, to, 0),
-                     std::plus<>());
-    };
-    std::size_t position = spec.first_position;
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-      if (params_.token_types.size() != 0) {
-        add(&params_.token_types(0, 0), row + t);
-      }
-      const bool is_counted = !spec.uncounted || ids[t] != *spec.uncounted;
-      if (params_.positions.size() != 0) {
-        add(&params_.positions(is_counted ? position : spec.first_position - 1,
-                               0),
-            row + t);
-      }
-      position += is_counted ? 1 : 0;
-    }
-  }
-
-  // use(b, row) of each sequence and its first row.
-  template <class Use>
-  void each_sequence(const Use& use) const {
-    executor_.parallel_for(ids_.size(), 1,
-                           [&](std::size_t begin, std::size_t end) {
-                             const FloatEnvironment environment;
-                             for (std::size_t b = begin; b < end; ++b) {
-                               use(b, static_cast<std::size_t>(offsets_[b]));
-                             }
-                           });
-  }
-
-  Status apply_linear(const std::optional<Linear>& linear, Rows& x) const {
-    if (linear) {
-      HEADWISE_ASSIGN(x, linear->forward(x, "embedded", executor_));
-    }
-    return ok();
-  }
-
-  Status run_layer(std::size_t n, Rows& x) const {
-    const Block& block = *params_.layers[n];
-    const auto& around = block.around_attention;
-    const auto& around_feed = block.around_feed_forward;
-    const Activation activation = stack_.feed_forward.activation;
-    HEADWISE_ASSIGN(auto input, normed(around.before, x, executor_));
-    HEADWISE_ASSIGN(auto attended, attend(n, input));
-    HEADWISE_TRY(apply_norm(around.after, attended, executor_));
-    if (stack_.parallel) {
-      if (around_feed.before) {
-        HEADWISE_TRY(around_feed.before->apply(x, input.view(), executor_));
-      }
-      HEADWISE_ASSIGN(
-          const auto fed,
-          fed_forward(block.feed_forward, activation, input, executor_));
-      add_rows(attended, x);
-      add_rows(fed, x);
-      return ok();
-    }
-    add_rows(attended, x);
-    HEADWISE_TRY(apply_norm(around.behind, x, executor_));
-    HEADWISE_ASSIGN(input, normed(around_feed.before, x, executor_));
-    HEADWISE_ASSIGN(auto fed, fed_forward(block.feed_forward, activation, input,
-                                          executor_));
-    HEADWISE_TRY(apply_norm(around_feed.after, fed, executor_));
-    add_rows(fed, x);
-    return apply_norm(around_feed.behind, x, executor_);
-  }
-
-  Result<Rows> attend(std::size_t n, const Rows& x) const {
-    const HeadsSpec& heads = stack_.heads;
-    const LayerSpec& layer = stack_.layers[n];
-    const Block& block = *params_.layers[n];
-    AttentionOptions options{.scale = heads.scale * layer.scale,
-                             .softcap = heads.softcap,
-                             .offsets = offsets_,
-                             .executor = &executor_};
-    if (layer.window) {
-      const auto reach = static_cast<std::int64_t>(*layer.window) - 1;
-      options.mask = window(reach, stack_.causal ? 0 : reach);
-    } else if (stack_.causal) {
-      options.mask = causal();
-    }
-    Tensor<float, 2> key_bias;
-    if (!heads.key_slopes.empty()) {
-      HEADWISE_ASSIGN(key_bias, bias_of_keys());
-      options.bias = dense<2>(key_bias.view(), {Axis::H, Axis::Lkv});
-    }
-    if (block.sinks.size() != 0) {
-      options.sinks = block.sinks;
-    }
-    if (heads.relative) {
-      options.t5_bias = {.table = params_.relative,
-                         .max_distance = static_cast<std::int64_t>(
-                             heads.relative->max_distance),
-                         .bidirectional = heads.relative->bidirectional};
-    }
-    if (pass_.see_attn_weights) {
-      options.attn_weights = AttnWeights::per_head;
-    }
-    HEADWISE_ASSIGN(auto result, block.attention.forward(x, x, x, options));
-    if (pass_.see_attn_weights) {
-      HEADWISE_TRY(pass_.see_attn_weights(n, result.attn_weights));
-    }
-    return std::move(result.output);
-  }
-
-  // (heads, longest sequence)
-  Result<Tensor<float, 2>> bias_of_keys() const {
-    const std::vector<float>& slopes = stack_.heads.key_slopes;
-    HEADWISE_ASSIGN(auto bias, Tensor<float, 2>::create_unset(
-                                   {slopes.size(), max_sequence_length(ids_)}));
-    for (std::size_t h = 0; h < slopes.size(); ++h) {
-      for (std::size_t j = 0; j < bias.extent(1); ++j) {
-        const float product = slopes[h] * static_cast<float>(j);
-        bias(h, j) = static_cast<float>(stack_.heads.scale) *
-                     widened(narrowed_to_bfloat16(product));
-      }
-    }
-    return bias;
-  }
-
-  const StackSpec& stack_;
-  const Params& params_;
-  const RaggedTokens& ids_;
-  const TransformerPass& pass_;
-  const Executor& executor_;
-  std::vector<std::int64_t> offsets_;
-};
-
-Status check_lengths(const RaggedTokens& ids, std::size_t most) {
+Status check_ids(const RaggedTokens& ids, std::string_view name,
+                 const TransformerShape& shape) {
+  const std::size_t most = shape.max_positions;
   for (std::size_t b = 0; b < ids.size(); ++b) {
+    const std::string place = std::string(name) + "[" + std::to_string(b) + "]";
     if (most != 0 && ids[b].size() > most) {
-      return argument_error(kTransformer, "tokens[" + std::to_string(b) + "]",
-                            message("has {} tokens", ids[b].size()),
-                            message("at most {}", most),
-                            ErrorCode::out_of_range);
+      return argument_error(
+          kTransformer, place, message("has {} tokens", ids[b].size()),
+          message("at most {}", most), ErrorCode::out_of_range);
+    }
+    for (std::size_t t = 0; t < ids[b].size(); ++t) {
+      const TokenId id = ids[b][t];
+      if (id < 0 || static_cast<std::uint64_t>(id) >= shape.vocab_size) {
+        return argument_error(
+            kTransformer, place + "[" + std::to_string(t) + "]",
+            message("is {}", id),
+            message("0 to vocab_size - 1 = {}", shape.vocab_size - 1),
+            ErrorCode::out_of_range);
+      }
     }
   }
   return ok();
+}
+
+Status check_decoder_ids(const RaggedTokens* decoder_ids, std::size_t sequences,
+                         const TransformerShape& shape) {
+  const bool is_given = decoder_ids != nullptr;
+  if (is_given != (shape.encoder_layers != 0)) {
+    return argument_error(
+        kTransformer, "decoder_ids", is_given ? "is given" : "is not given",
+        is_given ? message("none for a model of type {}", shape.family)
+                 : "the tokens of the decoder");
+  }
+  if (is_given && decoder_ids->size() != sequences) {
+    return argument_error(kTransformer, "decoder_ids",
+                          message("has {} sequences", decoder_ids->size()),
+                          message("{} as the encoder", sequences));
+  }
+  return is_given ? check_ids(*decoder_ids, "decoder_ids", shape) : ok();
+}
+
+std::size_t max_positions(const StackSpec& stack) {
+  const auto& embedding = stack.embedding;
+  return embedding.positions == 0
+             ? 0
+             : embedding.positions - embedding.first_position;
 }
 
 }  // namespace
@@ -307,19 +99,19 @@ Result<Transformer> Transformer::read(const std::string& folder,
                     transformer::read_params(folder, description, access.file,
                                              access.arithmetic));
     const StackSpec& stack = description.stack;
-    TransformerShape shape{
-        .family = description.family,
-        .num_layers = stack.layers.size(),
-        .num_heads = stack.heads.num_heads,
-        .num_kv_heads = stack.heads.num_kv_heads,
-        .hidden_size = stack.hidden_size,
-        .vocab_size = stack.embedding.vocab_size,
-        .max_positions =
-            stack.embedding.positions == 0
-                ? 0
-                : stack.embedding.positions - stack.embedding.first_position,
-        .causal = stack.causal,
-        .has_logits = params.unembedding.has_value()};
+    TransformerShape shape{.family = description.family,
+                           .num_layers = stack.layers.size(),
+                           .num_heads = stack.heads.num_heads,
+                           .num_kv_heads = stack.heads.num_kv_heads,
+                           .hidden_size = stack.hidden_size,
+                           .vocab_size = stack.embedding.vocab_size,
+                           .max_positions = max_positions(stack),
+                           .causal = stack.causal,
+                           .has_logits = params.unembedding.has_value()};
+    if (const auto& encoder = description.encoder) {
+      shape.encoder_layers = encoder->stack.layers.size();
+      shape.encoder_heads = encoder->stack.heads.num_heads;
+    }
     return Transformer(std::unique_ptr<State>(new State{
         std::move(description), std::move(params), std::move(shape)}));
   });
@@ -330,11 +122,21 @@ const TransformerShape& Transformer::shape() const { return state_->shape; }
 Result<Tensor<float, 2>> Transformer::hidden(
     const RaggedTokens& ids, const TransformerPass& pass) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-    HEADWISE_TRY(check_tokens(ids, shape().vocab_size));
-    HEADWISE_TRY(check_lengths(ids, shape().max_positions));
-    HEADWISE_ASSIGN(
-        auto x,
-        StackRun(state_->description.stack, state_->params, ids, pass).run());
+    const auto& [description, params, shape] = *state_;
+    HEADWISE_TRY(check_ids(ids, "tokens", shape));
+    HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
+    std::optional<Encoded> encoded;
+    if (description.encoder) {
+      HEADWISE_ASSIGN(
+          auto rows, run_stack(description.encoder->stack, *params.encoder,
+                               {.ids = ids, .pass = pass, .is_encoder = true}));
+      encoded = Encoded{std::move(rows), transformer::sequence_offsets(ids)};
+    }
+    HEADWISE_ASSIGN(auto x,
+                    run_stack(description.stack, params.stack,
+                              {.ids = encoded ? *pass.decoder_ids : ids,
+                               .pass = pass,
+                               .encoded = encoded ? &*encoded : nullptr}));
     return std::move(x).without_batch();
   });
 }

@@ -4,20 +4,20 @@
 #include <utility>
 
 #include "transformer/families.h"
+#include "transformer/families/bert_like.h"
 #include "transformer/families/settings.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
-namespace {
-
-// The layers of BERT, with its names.
-Description describe_bert_like(Settings& settings, double eps) {
+Description describe_bert_like(Settings& settings,
+                               const BertDefaults& defaults) {
   Description made;
   StackSpec& stack = made.stack;
   stack.hidden_size = settings.size("hidden_size", 768);
-  stack.embedding = {.vocab_size = settings.size("vocab_size", 30522),
-                     .size = stack.hidden_size,
-                     .positions = settings.size("max_position_embeddings", 512),
-                     .token_types = settings.size("type_vocab_size", 2, 0)};
+  stack.embedding = {
+      .vocab_size = settings.size("vocab_size", 30522),
+      .size = stack.hidden_size,
+      .positions = settings.size("max_position_embeddings", 512),
+      .token_types = settings.size("type_vocab_size", defaults.token_types, 0)};
   HeadsSpec& heads = stack.heads;
   heads.num_heads = heads.num_kv_heads =
       settings.size("num_attention_heads", 12);
@@ -28,7 +28,7 @@ Description describe_bert_like(Settings& settings, double eps) {
       .size = settings.size("intermediate_size", 3072),
       .activation = settings.activation("hidden_act", "gelu")};
   stack.norm = {.kind = NormKind::layer,
-                .eps = settings.number("layer_norm_eps", eps)};
+                .eps = settings.number("layer_norm_eps", defaults.eps)};
   stack.layers = settings.layers("num_hidden_layers", 12);
   made.names = {
       {"embeddings.word_embeddings", Part::tokens},
@@ -52,44 +52,6 @@ Description describe_bert_like(Settings& settings, double eps) {
   return made;
 }
 
-Result<Description> describe_bert(const JsonPart& config) {
-  Settings settings(config);
-  Description made = describe_bert_like(settings, 1e-12);
-  made.prefix = "bert.";
-  HEADWISE_TRY(settings.status());
-  return made;
-}
-
-// Positions are counted from pad_token_id + 1 on, over other tokens.
-Result<Description> describe_roberta(const JsonPart& config) {
-  Settings settings(config);
-  Description made = describe_bert_like(settings, 1e-12);
-  made.prefix = "roberta.";
-  const std::size_t pad = settings.size("pad_token_id", 1, 0);
-  made.stack.embedding.first_position = pad + 1;
-  made.stack.embedding.uncounted = static_cast<TokenId>(pad);
-  HEADWISE_TRY(settings.status());
-  return made;
-}
-
-// Smaller embeddings are projected.
-Result<Description> describe_electra(const JsonPart& config) {
-  Settings settings(config);
-  Description made = describe_bert_like(settings, 1e-12);
-  made.prefix = "electra.";
-  StackSpec& stack = made.stack;
-  stack.embedding.size = settings.size("embedding_size", 128);
-  if (stack.embedding.size != stack.hidden_size) {
-    made.names.push_back(
-        {"embeddings_project", Part::embedding_projection, Form::plain, true});
-  }
-  HEADWISE_TRY(settings.status());
-  return made;
-}
-
-using NewName = std::pair<std::string_view, std::string_view>;
-
-// What a family calls the tensors of BERT's layers: each, and where they lie.
 void rename_layers(std::span<const NewName> names, std::string_view layer,
                    Description& made) {
   constexpr std::string_view kOld = "encoder.layer.{N}.";
@@ -104,11 +66,48 @@ void rename_layers(std::span<const NewName> names, std::string_view layer,
   }
 }
 
+namespace {
+
+Result<Description> describe_bert(const JsonPart& config) {
+  Settings settings(config);
+  Description made = describe_bert_like(settings);
+  made.prefix = "bert.";
+  HEADWISE_TRY(settings.status());
+  return made;
+}
+
+// Positions are counted from pad_token_id + 1 on, over other tokens.
+Result<Description> describe_roberta(const JsonPart& config) {
+  Settings settings(config);
+  Description made = describe_bert_like(settings);
+  made.prefix = "roberta.";
+  const std::size_t pad = settings.size("pad_token_id", 1, 0);
+  made.stack.embedding.first_position = pad + 1;
+  made.stack.embedding.uncounted = static_cast<TokenId>(pad);
+  HEADWISE_TRY(settings.status());
+  return made;
+}
+
+// Smaller embeddings are projected.
+Result<Description> describe_electra(const JsonPart& config) {
+  Settings settings(config);
+  Description made = describe_bert_like(settings);
+  made.prefix = "electra.";
+  StackSpec& stack = made.stack;
+  stack.embedding.size = settings.size("embedding_size", 128);
+  if (stack.embedding.size != stack.hidden_size) {
+    made.names.push_back(
+        {"embeddings_project", Part::embedding_projection, Form::plain, true});
+  }
+  HEADWISE_TRY(settings.status());
+  return made;
+}
+
 // A number per head and bucket of the distance is added to the scores; the
 // buckets are T5's.
 Result<Description> describe_mpnet(const JsonPart& config) {
   Settings settings(config);
-  Description made = describe_bert_like(settings, 1e-12);
+  Description made = describe_bert_like(settings);
   made.prefix = "mpnet.";
   EmbeddingSpec& embedding = made.stack.embedding;
   embedding.first_position = 2;
@@ -138,7 +137,7 @@ Result<Description> describe_mpnet(const JsonPart& config) {
 // Layers share their tensors, group by group.
 Result<Description> describe_albert(const JsonPart& config) {
   Settings settings(config);
-  Description made = describe_bert_like(settings, 1e-12);
+  Description made = describe_bert_like(settings);
   made.prefix = "albert.";
   StackSpec& stack = made.stack;
   stack.feed_forward.activation = settings.activation("hidden_act", "gelu_new");
@@ -188,7 +187,7 @@ Result<Description> describe_distilbert(const JsonPart& config) {
   merged["type_vocab_size"] = 0;
   merged["layer_norm_eps"] = 1e-12;
   Settings settings(JsonPart(&merged, config.subject(), config.path()));
-  Description made = describe_bert_like(settings, 1e-12);
+  Description made = describe_bert_like(settings);
   made.prefix = "distilbert.";
   constexpr NewName kNames[] = {{"attention.self.query", "attention.q_lin"},
                                 {"attention.self.key", "attention.k_lin"},

@@ -9,7 +9,8 @@ namespace {
 
 // Both; the layers' rotations and windows are still open.
 Description describe_gemma_like(Settings& settings) {
-  Description made{.prefix = "model."};
+  Description made;
+  made.prefix = "model.";
   StackSpec& stack = made.stack;
   stack.causal = true;
   stack.hidden_size = settings.size("hidden_size", 2304);
@@ -100,8 +101,9 @@ Result<Description> describe_gemma3(const JsonPart& config) {
         settings.rotary_of(nested.at("full_attention"), dim, full_theta),
         settings.rotary_of(nested.at("sliding_attention"), dim, sliding_theta)};
   } else {
-    made.stack.rotary = {settings.rotary(dim, full_theta),
-                         {.rotary_dim = dim, .base = sliding_theta}};
+    made.stack.rotary = {
+        settings.rotary(dim, full_theta),
+        {.config = {.rotary_dim = dim, .base = sliding_theta}}};
   }
   std::size_t window = settings.size("sliding_window", 4096);
   if (settings.flag("use_bidirectional_attention", false)) {

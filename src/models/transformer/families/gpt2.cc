@@ -9,7 +9,8 @@ namespace {
 
 Result<Description> describe_gpt2(const JsonPart& config) {
   Settings settings(config);
-  Description made{.prefix = "transformer."};
+  Description made;
+  made.prefix = "transformer.";
   StackSpec& stack = made.stack;
   stack.causal = true;
   stack.hidden_size = settings.size("n_embd", 768);

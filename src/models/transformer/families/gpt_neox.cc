@@ -26,8 +26,8 @@ Description describe_decoder(Settings& settings, std::string_view heads_key,
   return made;
 }
 
-void rotate_all(RotaryConfig rotary, Description& made) {
-  made.stack.rotary = {rotary};
+void rotate_all(RotarySpec rotary, Description& made) {
+  made.stack.rotary = {std::move(rotary)};
   for (LayerSpec& layer : made.stack.layers) {
     layer.rotary = 0;
   }

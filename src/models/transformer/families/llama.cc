@@ -19,7 +19,8 @@ struct LlamaDefaults {
 // Embeddings, norms, projections and the network, as Llama has them.
 Description describe_llama_like(Settings& settings,
                                 const LlamaDefaults& defaults) {
-  Description made{.prefix = "model."};
+  Description made;
+  made.prefix = "model.";
   StackSpec& stack = made.stack;
   stack.causal = true;
   stack.hidden_size = settings.size("hidden_size");
@@ -191,11 +192,66 @@ Result<Description> describe_olmo2(const JsonPart& config) {
   return made;
 }
 
+// gpt-oss: sinks, a window in every second layer, and experts.
+Result<Description> describe_gpt_oss(const JsonPart& config) {
+  Json merged = config.json();
+  const auto has = [&merged](std::string_view key) {
+    const Json* const value = merged.find(key);
+    return value != nullptr && !value->is_null();
+  };
+  if (!has("rope_scaling") && !has("rope_parameters")) {
+    merged["rope_scaling"] = {{"rope_type", "yarn"},
+                              {"factor", 32.0},
+                              {"truncate", false},
+                              {"original_max_position_embeddings", 4096}};
+  }
+  Settings settings(JsonPart(&merged, config.subject(), config.path()));
+  Description made = describe_llama_like(
+      settings,
+      {.num_kv_heads = 8, .head_dim = 64, .eps = 1e-5, .theta = 150000});
+  const bool bias = settings.flag("attention_bias", true);
+  add_projections(bias, bias, made);
+  settings.set_windows(
+      settings.size("sliding_window", 128),
+      [](std::size_t n) { return n % 2 == 0; }, made);
+  ExpertsSpec experts{.count = settings.size("num_local_experts", 128),
+                      .chosen = settings.size("num_experts_per_tok", 4),
+                      .limit = settings.number("swiglu_limit", 7)};
+  if (experts.chosen > experts.count) {
+    settings.keep(config.unexpected(
+        "num_experts_per_tok",
+        message("at most num_local_experts = {}", experts.count)));
+  }
+  // The activation is x sigmoid(1.702 x), whatever hidden_act says.
+  if (settings.number("swiglu_alpha", 1.702) != 1.702) {
+    settings.keep(
+        config.unexpected("swiglu_alpha", "1.702", ErrorCode::unsupported));
+  }
+  made.stack.feed_forward.activation = Activation::quick_gelu;
+  made.stack.feed_forward.experts = experts;
+  std::erase_if(made.names, [](const TensorName& row) {
+    return row.part == Part::gate || row.part == Part::up ||
+           row.part == Part::down;
+  });
+  const auto whole = [](std::string name, Part part) {
+    return TensorName{
+        .name = std::move(name), .part = part, .whole_name = true};
+  };
+  made.names.insert(
+      made.names.end(),
+      {{"layers.{N}.mlp.router", Part::router, Form::plain, true},
+       whole("layers.{N}.mlp.experts.gate_up_proj", Part::experts_gate_up),
+       whole("layers.{N}.mlp.experts.down_proj", Part::experts_down),
+       whole("layers.{N}.self_attn.sinks", Part::sinks)});
+  HEADWISE_TRY(settings.status());
+  return made;
+}
+
 constexpr Family kLlamaLike[] = {
     {"llama", describe_llama}, {"mistral", describe_mistral},
     {"qwen2", describe_qwen2}, {"qwen3", describe_qwen3},
     {"phi3", describe_phi3},   {"smollm3", describe_smollm3},
-    {"olmo2", describe_olmo2}};
+    {"olmo2", describe_olmo2}, {"gpt_oss", describe_gpt_oss}};
 
 }  // namespace
 

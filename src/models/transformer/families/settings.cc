@@ -27,9 +27,6 @@ constexpr auto kActivationNames =
                                    {"quick_gelu", Activation::quick_gelu},
                                    {"relu", Activation::relu}});
 
-constexpr auto kRotaryTypes =
-    std::to_array<std::string_view>({"default", "linear", "llama3", "yarn"});
-
 }  // namespace
 
 void Settings::keep(Status status) {
@@ -88,6 +85,11 @@ Activation Settings::activation(std::string_view key,
                                 std::string_view missing) {
   std::string name(missing);
   keep(config_.get(key, name));
+  return activation_named(key, name);
+}
+
+Activation Settings::activation_named(std::string_view key,
+                                      std::string_view name) {
   const auto found =
       std::ranges::find(kActivationNames, name, &ActivationName::name);
   if (found == kActivationNames.end()) {
@@ -143,79 +145,17 @@ void Settings::set_windows(std::optional<std::size_t> window,
   }
 }
 
-UnembeddingSpec Settings::unembedding(bool tied) {
+std::string Settings::architecture() const {
   std::vector<std::string> names;
   const JsonPart listed = config_.at("architectures");
-  const bool is_base = listed.exists() && listed.json().get(names) &&
-                       names.size() == 1 && names[0].ends_with("Model");
+  return listed.exists() && listed.json().get(names) && names.size() == 1
+             ? names[0]
+             : "";
+}
+
+UnembeddingSpec Settings::unembedding(bool tied) {
   tied = flag("tie_word_embeddings", tied);
-  return {.tied = tied, .may_miss = is_base && !tied};
-}
-
-JsonPart Settings::rotary_settings() const {
-  const JsonPart old = config_.at("rope_scaling");
-  return old.exists() ? old : config_.at("rope_parameters");
-}
-
-std::size_t Settings::rotary_dim(std::size_t head_dim, double partial) {
-  partial = number("partial_rotary_factor", partial);
-  keep(rotary_settings().get("partial_rotary_factor", partial));
-  return static_cast<std::size_t>(static_cast<double>(head_dim) * partial);
-}
-
-RotaryConfig Settings::rotary(std::size_t rotary_dim, double theta) {
-  return rotary_of(rotary_settings(), rotary_dim, number("rope_theta", theta));
-}
-
-RotaryConfig Settings::rotary_of(const JsonPart& part, std::size_t rotary_dim,
-                                 double theta) {
-  RotaryConfig config{.rotary_dim = rotary_dim, .base = theta};
-  keep(part.get("rope_theta", config.base));
-  std::string type = "default";
-  keep(part.get("type", type));
-  keep(part.get("rope_type", type));
-  double factor = 1;
-  std::size_t original = size("max_position_embeddings", 2048);
-  keep(config_.get("original_max_position_embeddings", original));
-  keep(part.get("factor", factor));
-  keep(part.get("original_max_position_embeddings", original));
-  if (type == "linear") {
-    config.scaling = LinearScaling{factor};
-  } else if (type == "llama3") {
-    Llama3Scaling scaling{.factor = factor, .original_length = original};
-    keep(part.get("low_freq_factor", scaling.low_freq_factor));
-    keep(part.get("high_freq_factor", scaling.high_freq_factor));
-    config.scaling = scaling;
-  } else if (type == "yarn") {
-    const bool has_factor = part.at("factor").exists();
-    const auto longest = size("max_position_embeddings", 2048);
-    YarnScaling scaling{.factor = has_factor
-                                      ? factor
-                                      : static_cast<double>(longest) /
-                                            static_cast<double>(original),
-                        .original_length = original};
-    keep(part.get("beta_fast", scaling.beta_fast));
-    keep(part.get("beta_slow", scaling.beta_slow));
-    keep(part.get("truncate", scaling.truncate));
-    double mscale = 0;
-    double of_all = 0;
-    keep(part.get("mscale", mscale));
-    keep(part.get("mscale_all_dim", of_all));
-    const auto magnitude = [&](double by) {
-      return scaling.factor > 1 ? 0.1 * by * std::log(scaling.factor) + 1 : 1;
-    };
-    double attention_factor = mscale != 0 && of_all != 0
-                                  ? magnitude(mscale) / magnitude(of_all)
-                                  : magnitude(1);
-    keep(part.get("attention_factor", attention_factor));
-    scaling.attention_factor = attention_factor;
-    config.scaling = scaling;
-  } else if (type != "default") {
-    keep(part.unexpected(part.at("rope_type").exists() ? "rope_type" : "type",
-                         Message::verbatim(list_text(kRotaryTypes, ", ")),
-                         ErrorCode::unsupported));
-  }
-  return config;
+  return {.tied = tied, .may_miss = !tied && architecture().ends_with("Model")};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

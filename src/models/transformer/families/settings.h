@@ -12,7 +12,6 @@
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/steps/activation.h"
-#include "headwise/steps/rotary.h"
 #include "headwise/version.h"
 #include "interop/json_part.h"
 #include "transformer/description.h"
@@ -43,6 +42,8 @@ class Settings {
   bool flag(std::string_view key, bool missing);
   // By its name in transformers.
   Activation activation(std::string_view key, std::string_view missing);
+  // The same of a name that the key says.
+  Activation activation_named(std::string_view key, std::string_view name);
 
   // The place, in `types`, of layer `n` in layer_types, a list of a name for
   // each of `layers`.
@@ -55,14 +56,16 @@ class Settings {
 
   // The rotation of `rotary_dim` features. What its settings do not say is the
   // family's: `theta`.
-  RotaryConfig rotary(std::size_t rotary_dim, double theta);
+  RotarySpec rotary(std::size_t rotary_dim, double theta);
   // The same of one kind of layers, where the settings are nested.
-  RotaryConfig rotary_of(const JsonPart& settings, std::size_t rotary_dim,
-                         double theta);
+  RotarySpec rotary_of(const JsonPart& settings, std::size_t rotary_dim,
+                       double theta);
   // Layers whose entry in layer_types is sliding_attention have the window;
   // without that list, those that `slides` says.
   void set_windows(std::optional<std::size_t> window,
                    FunctionRef<bool(std::size_t)> slides, Description& made);
+  // The one name in `architectures`; empty where there is another number.
+  std::string architecture() const;
   // The unembedding; the model itself, without one, has none.
   UnembeddingSpec unembedding(bool tied);
 

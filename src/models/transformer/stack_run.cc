@@ -1,0 +1,362 @@
+#include "transformer/stack_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "headwise/base/half.h"
+#include "headwise/steps/activation.h"
+#include "run/float_environment.h"
+#include "transformer/distance_bias.h"
+#include "transformer/feed_forward.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+namespace {
+
+void add_rows(const Rows& x, Rows& to) {
+  const FloatEnvironment environment;
+  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
+                 std::plus<>());
+}
+
+// x = norm(x), if it is there.
+Status apply_norm(const std::optional<RowNorm>& norm, Rows& x,
+                  const Executor& executor) {
+  return norm ? norm->apply(x, x.view(), executor) : ok();
+}
+
+// norm(x), if it is there; else a copy.
+Result<Rows> normed(const std::optional<RowNorm>& norm, const Rows& x,
+                    const Executor& executor) {
+  if (!norm) {
+    return x.clone();
+  }
+  HEADWISE_ASSIGN(auto y, Rows::create_unset(x.extents()));
+  HEADWISE_TRY(norm->apply(x, y.view(), executor));
+  return y;
+}
+
+class StackRun {
+ public:
+  StackRun(const StackSpec& stack, const StackParams& params,
+           const StackInput& input)
+      : stack_(stack),
+        params_(params),
+        input_(input),
+        ids_(input.ids),
+        executor_(input.pass.executor ? *input.pass.executor
+                                      : Executor::default_executor()),
+        offsets_(sequence_offsets(input.ids)) {}
+
+  Result<Rows> run() {
+    HEADWISE_ASSIGN(auto x, embedded());
+    Rows embeddings;
+    if (params_.convolution) {
+      HEADWISE_ASSIGN(embeddings, x.clone());
+    }
+    for (std::size_t n = 0; n < stack_.layers.size(); ++n) {
+      HEADWISE_TRY(show(n, x));
+      HEADWISE_TRY(run_layer(n, x));
+      if (n == 0 && params_.convolution) {
+        HEADWISE_TRY(add_convolution(embeddings, x));
+      }
+    }
+    HEADWISE_TRY(apply_norm(params_.final_norm, x, executor_));
+    HEADWISE_TRY(show(stack_.layers.size(), x));
+    return x;
+  }
+
+ private:
+  Status show(std::size_t layer, const Rows& x) const {
+    const auto& see = input_.pass.see_hidden;
+    return see && !input_.is_encoder
+               ? see(layer, {x.data(), {x.extent(1), x.extent(2)}})
+               : ok();
+  }
+
+  bool shows_weights() const {
+    return static_cast<bool>(input_.pass.see_attn_weights);
+  }
+  Status show_weights(AttentionKind kind, std::size_t layer,
+                      const Tensor<float, 4>& weights) const {
+    return shows_weights()
+               ? input_.pass.see_attn_weights({kind, layer}, weights)
+               : ok();
+  }
+
+  Result<Rows> embedded() const {
+    const EmbeddingSpec& spec = stack_.embedding;
+    const auto rows = static_cast<std::size_t>(offsets_.back());
+    HEADWISE_ASSIGN(auto x, Rows::create_unset({1, rows, spec.size}));
+    const auto scale = static_cast<float>(spec.scale);
+    each_sequence([&](std::size_t b, std::size_t row) {
+      for (const TokenId id : ids_[b]) {
+        float* const to = &x(0, row++, 0);
+        params_.tokens.copy_row(static_cast<std::size_t>(id), to);
+        std::transform(to, to + spec.size, to,
+                       [scale](float e) { return e * scale; });
+      }
+    });
+    HEADWISE_TRY(apply_linear(params_.token_projection, x));
+    each_sequence(
+        [&](std::size_t b, std::size_t row) { place(ids_[b], row, x); });
+    HEADWISE_TRY(apply_linear(params_.placed_projection, x));
+    HEADWISE_TRY(apply_norm(params_.embedding_norm, x, executor_));
+    HEADWISE_TRY(apply_linear(params_.embedding_projection, x));
+    return x;
+  }
+
+  // Adds positions and token types to the rows of a sequence.
+  void place(const std::vector<TokenId>& ids, std::size_t row, Rows& x) const {
+    const EmbeddingSpec& spec = stack_.embedding;
+    const std::size_t size = x.extent(2);
+    const auto add = [&](const float* from, std::size_t to) {
+      std::transform(from, from + size, &x(0, to, 0), &x(0, to, 0),
+                     std::plus<>());
+    };
+    std::size_t position = spec.first_position;
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+      if (params_.token_types.size() != 0) {
+        add(&params_.token_types(0, 0), row + t);
+      }
+      const bool is_counted = !spec.uncounted || ids[t] != *spec.uncounted;
+      if (params_.positions.size() != 0) {
+        add(&params_.positions(is_counted ? position : spec.first_position - 1,
+                               0),
+            row + t);
+      }
+      position += is_counted ? 1 : 0;
+    }
+  }
+
+  // use(b, row) of each sequence and its first row.
+  template <class Use>
+  void each_sequence(const Use& use) const {
+    executor_.parallel_for(ids_.size(), 1,
+                           [&](std::size_t begin, std::size_t end) {
+                             const FloatEnvironment environment;
+                             for (std::size_t b = begin; b < end; ++b) {
+                               use(b, static_cast<std::size_t>(offsets_[b]));
+                             }
+                           });
+  }
+
+  Status apply_linear(const std::optional<Linear>& linear, Rows& x) const {
+    if (linear) {
+      HEADWISE_ASSIGN(x, linear->forward(x, "embedded", executor_));
+    }
+    return ok();
+  }
+
+  Status run_layer(std::size_t n, Rows& x) const {
+    const Block& block = *params_.layers[n];
+    const auto& around = block.around_attention;
+    const auto& around_feed = block.around_feed_forward;
+    HEADWISE_ASSIGN(auto input, normed(around.before, x, executor_));
+    HEADWISE_ASSIGN(auto attended, attend(n, input));
+    HEADWISE_TRY(apply_norm(around.after, attended, executor_));
+    if (stack_.parallel) {
+      if (around_feed.before) {
+        HEADWISE_TRY(around_feed.before->apply(x, input.view(), executor_));
+      }
+      HEADWISE_ASSIGN(const auto fed,
+                      fed_forward(block.feed_forward, stack_.feed_forward,
+                                  input, executor_));
+      add_rows(attended, x);
+      add_rows(fed, x);
+      return ok();
+    }
+    add_rows(attended, x);
+    HEADWISE_TRY(apply_norm(around.behind, x, executor_));
+    if (block.cross) {
+      HEADWISE_TRY(look_at_encoder(n, *block.cross, x));
+    }
+    HEADWISE_ASSIGN(input, normed(around_feed.before, x, executor_));
+    HEADWISE_ASSIGN(
+        auto fed,
+        fed_forward(block.feed_forward, stack_.feed_forward, input, executor_));
+    HEADWISE_TRY(apply_norm(around_feed.after, fed, executor_));
+    add_rows(fed, x);
+    return apply_norm(around_feed.behind, x, executor_);
+  }
+
+  // Attention of a decoder's tokens to those of its encoder, added to x.
+  Status look_at_encoder(std::size_t n, const CrossAttention& cross,
+                         Rows& x) const {
+    const Encoded& encoded = *input_.encoded;
+    HEADWISE_ASSIGN(const auto input,
+                    normed(cross.around.before, x, executor_));
+    AttentionOptions options{.scale = stack_.heads.scale,
+                             .offsets = Offsets(offsets_, encoded.offsets),
+                             .executor = &executor_};
+    options.attn_weights =
+        shows_weights() ? AttnWeights::per_head : AttnWeights::none;
+    HEADWISE_ASSIGN(
+        const auto result,
+        cross.attention.forward(input, encoded.rows, encoded.rows, options));
+    HEADWISE_TRY(show_weights(AttentionKind::cross, n, result.attn_weights));
+    add_rows(result.output, x);
+    return apply_norm(cross.around.behind, x, executor_);
+  }
+
+  Result<Rows> attend(std::size_t n, const Rows& x) const {
+    const HeadsSpec& heads = stack_.heads;
+    const LayerSpec& layer = stack_.layers[n];
+    const Block& block = *params_.layers[n];
+    AttentionOptions options{.scale = heads.scale * layer.scale,
+                             .softcap = heads.softcap,
+                             .offsets = offsets_,
+                             .executor = &executor_};
+    if (layer.window) {
+      const auto reach = static_cast<std::int64_t>(*layer.window) - 1;
+      options.mask = window(reach, stack_.causal ? 0 : reach);
+    } else if (stack_.causal) {
+      options.mask = causal();
+    }
+    Tensor<float, 2> key_bias;
+    if (!heads.key_slopes.empty()) {
+      HEADWISE_ASSIGN(key_bias, bias_of_keys());
+      options.bias = dense<2>(key_bias.view(), {Axis::H, Axis::Lkv});
+    }
+    if (block.sinks.size() != 0) {
+      options.sinks = block.sinks;
+    }
+    if (heads.relative) {
+      options.t5_bias = {.table = params_.relative,
+                         .max_distance = static_cast<std::int64_t>(
+                             heads.relative->max_distance),
+                         .bidirectional = heads.relative->bidirectional};
+    }
+    options.attn_weights =
+        shows_weights() ? AttnWeights::per_head : AttnWeights::none;
+    const RotarySpec* const rotary =
+        layer.rotary ? &stack_.rotary[*layer.rotary] : nullptr;
+    const bool by_length = rotary != nullptr && rotary->limit != 0;
+    HEADWISE_ASSIGN(
+        auto result,
+        by_length || heads.distances
+            ? attend_apart(block, by_length ? rotary : nullptr, x, options)
+            : block.attention.forward(x, x, x, options));
+    HEADWISE_TRY(show_weights(
+        input_.is_encoder ? AttentionKind::encoder : AttentionKind::self, n,
+        result.attn_weights));
+    return std::move(result.output);
+  }
+
+  // Sequence by sequence: its length decides on the rotation, or its tokens on
+  // a bias.
+  Result<MultiHeadAttentionResult<3>> attend_apart(
+      const Block& block, const RotarySpec* by_length, const Rows& x,
+      AttentionOptions options) const {
+    MultiHeadAttentionResult<3> all;
+    HEADWISE_ASSIGN(all.output, Rows::create_unset(x.extents()));
+    const std::size_t longest = max_sequence_length(ids_);
+    if (shows_weights()) {
+      HEADWISE_ASSIGN(
+          all.attn_weights,
+          Tensor<float, 4>::create(
+              {ids_.size(), stack_.heads.num_heads, longest, longest}));
+    }
+    options.offsets = {};
+    for (std::size_t b = 0; b < ids_.size(); ++b) {
+      const std::size_t length = ids_[b].size();
+      if (length == 0) {
+        continue;
+      }
+      const auto first = static_cast<std::size_t>(offsets_[b]);
+      const TensorView<const float, 3> rows(&x(0, first, 0),
+                                            {1, length, x.extent(2)});
+      std::optional<Rotary> rotary;
+      if (by_length != nullptr) {
+        HEADWISE_ASSIGN(rotary, Rotary::create(by_length->config_of(length)));
+      }
+      Tensor<float, 3> bias;
+      if (stack_.heads.distances) {
+        HEADWISE_ASSIGN(bias,
+                        distance_bias(block, stack_.heads, rows, executor_));
+        options.bias = dense<3>(bias.view(), {Axis::H, Axis::Lq, Axis::Lkv});
+      }
+      HEADWISE_ASSIGN(
+          const auto one,
+          block.attention.forward(rows, rows, rows, options,
+                                  {.rotary = rotary ? &*rotary : nullptr}));
+      std::ranges::copy(one.output.elements(), &all.output(0, first, 0));
+      for (std::size_t row = 0; row < one.attn_weights.size() / length; ++row) {
+        std::copy_n(one.attn_weights.data() + row * length, length,
+                    &all.attn_weights(b, row / length, row % length, 0));
+      }
+    }
+    return all;
+  }
+
+  // Behind the first layer: x = norm(x + f(rows around each embedding)).
+  Status add_convolution(const Rows& embeddings, Rows& x) const {
+    const ConvolutionSpec& spec = *stack_.convolution;
+    const std::size_t E = x.extent(2);
+    HEADWISE_ASSIGN(auto around,
+                    Rows::create({1, x.extent(1), spec.width * E}));
+    const std::size_t before = (spec.width - 1) / 2;
+    each_sequence([&](std::size_t b, std::size_t first) {
+      for (std::size_t t = 0; t < ids_[b].size(); ++t) {
+        for (std::size_t at = 0; at < spec.width; ++at) {
+          if (t + at >= before && t + at - before < ids_[b].size()) {
+            std::copy_n(&embeddings(0, first + t + at - before, 0), E,
+                        &around(0, first + t, at * E));
+          }
+        }
+      }
+    });
+    HEADWISE_ASSIGN(auto made, params_.convolution->linear.forward(
+                                   around, "embedded", executor_));
+    const TensorView<float, 2> rows(made.data(), {x.extent(1), E});
+    if (spec.activation) {
+      HEADWISE_TRY(activate(*spec.activation, rows, rows, executor_));
+    } else {
+      const FloatEnvironment environment;
+      std::ranges::transform(made.elements(), made.data(),
+                             [](float e) { return std::tanh(e); });
+    }
+    add_rows(made, x);
+    return params_.convolution->norm.apply(x, x.view(), executor_);
+  }
+
+  // (heads, longest sequence)
+  Result<Tensor<float, 2>> bias_of_keys() const {
+    const std::vector<float>& slopes = stack_.heads.key_slopes;
+    HEADWISE_ASSIGN(auto bias, Tensor<float, 2>::create_unset(
+                                   {slopes.size(), max_sequence_length(ids_)}));
+    for (std::size_t h = 0; h < slopes.size(); ++h) {
+      for (std::size_t j = 0; j < bias.extent(1); ++j) {
+        const float product = slopes[h] * static_cast<float>(j);
+        bias(h, j) = static_cast<float>(stack_.heads.scale) *
+                     widened(narrowed_to_bfloat16(product));
+      }
+    }
+    return bias;
+  }
+
+  const StackSpec& stack_;
+  const StackParams& params_;
+  const StackInput& input_;
+  const RaggedTokens& ids_;
+  const Executor& executor_;
+  std::vector<std::int64_t> offsets_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> sequence_offsets(const RaggedTokens& ids) {
+  std::vector<std::int64_t> offsets = {0};
+  for (const auto& sequence : ids) {
+    offsets.push_back(offsets.back() +
+                      static_cast<std::int64_t>(sequence.size()));
+  }
+  return offsets;
+}
+
+Result<Rows> run_stack(const StackSpec& stack, const StackParams& params,
+                       const StackInput& input) {
+  return StackRun(stack, params, input).run();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer

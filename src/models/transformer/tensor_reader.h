@@ -1,0 +1,96 @@
+// Tensors of a stack, by what they are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/arithmetic.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/interop/file_subject.h"
+#include "headwise/interop/safetensors.h"
+#include "headwise/steps/norm_heads.h"
+#include "headwise/steps/projection.h"
+#include "headwise/version.h"
+#include "interop/param_file.h"
+#include "transformer/description.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+
+inline constexpr std::string_view kReadTransformer = "read_transformer";
+inline constexpr std::size_t kNoLayer = ~std::size_t{0};
+
+// A size of a tensor, with its name.
+struct NamedSize {
+  std::string_view name;
+  std::size_t size = 0;
+};
+
+// Errors of all: io_error; bad_data for a tensor that is missing, not finite or
+// of another shape; out_of_memory.
+class TensorReader {
+ public:
+  // All must outlive the reader.
+  TensorReader(const ParamFile& file, const NamedStack& stack,
+               std::string_view prefix, Arithmetic arithmetic)
+      : file_(file),
+        stack_(stack.stack),
+        names_(stack.names),
+        prefix_(prefix),
+        arithmetic_(arithmetic) {}
+
+  // Its row; null where the model has no such part.
+  const TensorName* find(Part part) const;
+  // Whether the file has it.
+  bool has(const TensorName& row, std::string_view end,
+           std::size_t layer = kNoLayer) const {
+    return !found_name(row, end, layer).empty();
+  }
+  Result<std::string> name_of(const TensorName& row, std::string_view end,
+                              std::size_t layer = kNoLayer) const;
+
+  template <std::size_t Rank>
+  Result<Tensor<float, Rank>> tensor(
+      const std::string& name, const std::array<NamedSize, Rank>& sizes) const;
+  // In the bytes of its file.
+  Result<SafetensorsTensor> mapped(const std::string& name,
+                                   std::span<const NamedSize> sizes) const;
+  // (out, in), whatever way it lies.
+  Result<Tensor<float, 2>> matrix(const TensorName& row, NamedSize out,
+                                  NamedSize in,
+                                  std::size_t layer = kNoLayer) const;
+  // Empty where the row has none.
+  Result<Tensor<float, 1>> bias(const TensorName& row, NamedSize size,
+                                std::size_t layer = kNoLayer) const;
+  Result<Linear> linear(const TensorName& row, NamedSize out, NamedSize in,
+                        std::size_t layer = kNoLayer) const;
+  Result<HeadNormParams> norm(const TensorName& row, NamedSize size,
+                              std::size_t layer = kNoLayer) const;
+  // Ready to compute in the model's arithmetic.
+  Result<Linear> packed(Tensor<float, 2> weight, Tensor<float, 1> bias) const;
+
+ private:
+  FileSubject subject() const {
+    return {std::string(kReadTransformer), file_.path()};
+  }
+  std::string numbered_name(const TensorName& row, std::string_view end,
+                            std::size_t layer) const;
+  // The name in the file, which may be without the outer name; empty: none.
+  std::string found_name(const TensorName& row, std::string_view end,
+                         std::size_t layer) const;
+  Status check(const std::string& name, const AnyView& view,
+               std::span<const NamedSize> sizes) const;
+
+  const ParamFile& file_;
+  const StackSpec& stack_;
+  const std::vector<TensorName>& names_;
+  std::string_view prefix_;
+  Arithmetic arithmetic_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer
