@@ -18,6 +18,7 @@ from cli_case import BAD_INPUT, USAGE, CliTest  # noqa: E402
 FAMILIES = pathlib.Path(__file__).parent.parent / "model_families"
 sys.path.insert(0, str(FAMILIES))
 import compare  # noqa: E402
+import gguf_files  # noqa: E402
 import reference  # noqa: E402
 from sequences import decoder_sequences, sequences  # noqa: E402
 
@@ -90,6 +91,122 @@ class ForwardTest(CliTest):
         for n, end in enumerate(ends):
             np.testing.assert_array_equal(
                 together[:, end - len(decoders[n]):end], states([n]))
+
+    def hidden_of(self, model, *options):
+        self.succeed("forward", "--model", model, "--ids", "5,17,3,40,41,42,43,44,45",
+                     "--hidden", "hidden.npy", *options)
+        return np.load(self.folder / "hidden.npy")
+
+    def test_gguf_files_have_the_numbers_of_their_models(self):
+        for name, changes, exact in (
+                ("llama_gqa", {}, True), ("llama_linear", {}, True),
+                ("llama_yarn", {}, True), ("llama_biased", {"hidden_act": "silu"}, True),
+                ("qwen2", {}, True), ("qwen3", {}, True), ("gpt2", {}, True),
+                ("gemma2_caps", {"query_pre_attn_scalar": 16}, False),
+                ("gemma3", {"query_pre_attn_scalar": 16}, False)):
+            with self.subTest(name):
+                tensors = write_model(self.folder / name, name, changes.items())
+                config, _ = reference.files(self.folder / name)
+                gguf_files.write_floats(self.folder / f"{name}.gguf", config, tensors)
+                expected, found = (self.hidden_of(each)
+                                   for each in (name, f"{name}.gguf"))
+                if exact:
+                    np.testing.assert_array_equal(found, expected)
+                np.testing.assert_allclose(found, expected, rtol=0,
+                                           atol=2e-6 * np.abs(expected).max())
+
+    def quantised_model(self, rng, kinds):
+        """A Llama with matrices of these types in turns: as a GGUF file, and in
+        float32."""
+        config = {"model_type": "llama", "vocab_size": 96, "hidden_size": 256,
+                  "intermediate_size": 512, "num_hidden_layers": 2,
+                  "num_attention_heads": 4, "num_key_value_heads": 2,
+                  "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
+                  "tie_word_embeddings": True}
+        shapes = {"model.embed_tokens": (96, 256), "model.norm": (256,)}
+        for n in range(2):
+            shapes |= {f"model.layers.{n}.{part}": shape for part, shape in (
+                ("input_layernorm", (256,)), ("post_attention_layernorm", (256,)),
+                ("self_attn.q_proj", (256, 256)), ("self_attn.k_proj", (128, 256)),
+                ("self_attn.v_proj", (128, 256)), ("self_attn.o_proj", (256, 256)),
+                ("mlp.gate_proj", (512, 256)), ("mlp.up_proj", (512, 256)),
+                ("mlp.down_proj", (256, 512)))}
+        stored, floats = {}, {}
+        for n, (name, shape) in enumerate(shapes.items()):
+            kind = kinds[n % len(kinds)] if len(shape) == 2 else "F32"
+            if kind in gguf_files.READERS:
+                raw, values = gguf_files.blocks(rng, kind, shape)
+            else:
+                values = rng.normal(0.5 * (len(shape) == 1), 0.1, shape).astype("f4")
+                if kind == "F16":
+                    raw = values.astype("f2")
+                    values = raw.astype("f4")
+                elif kind == "BF16":
+                    raw = gguf_files.bfloat16(values)
+                    values = (raw.astype("u4") << 16).view("f4")
+                else:
+                    raw = values
+                raw = raw.tobytes()
+            stored[gguf_files.name_of(f"{name}.weight", False)] = (kind, shape, raw)
+            # The file has rows of queries and keys in pairs; here they are apart.
+            if name.endswith(("q_proj", "k_proj")):
+                halves = values.reshape(-1, 32, 2, 256).swapaxes(1, 2)
+                values = np.ascontiguousarray(halves).reshape(shape)
+            floats[f"{name}.weight"] = values
+        return config, stored, floats
+
+    def test_every_type_of_a_gguf_file_is_read(self):
+        rng = np.random.default_rng(5)
+        config, stored, floats = self.quantised_model(rng, list(gguf_files.TYPES))
+        gguf_files.write(self.folder / "q.gguf", gguf_files.settings(config), stored,
+                         alignment=64)
+        (self.folder / "model").mkdir()
+        (self.folder / "model/config.json").write_text(json.dumps(config))
+        save_file(floats, self.folder / "model/model.safetensors")
+        for arithmetic in ("exact", "bf16"):
+            np.testing.assert_array_equal(
+                self.hidden_of("q.gguf", "--arithmetic", arithmetic),
+                self.hidden_of("model", "--arithmetic", arithmetic))
+
+    def test_gguf_files_that_are_not_obeyed_are_errors(self):
+        tensors = write_model(self.folder / "llama_gqa", "llama_gqa")
+        config, _ = reference.files(self.folder / "llama_gqa")
+        path = self.folder / "m.gguf"
+        for changes, said in (
+                ({"general.architecture": "rwkv7"},
+                 'general.architecture is "rwkv7", expected llama, qwen2, '),
+                ({"llama.clamp_kqv": 1.5},
+                 "llama.clamp_kqv is a setting that is not known"),
+                ({"llama.expert_count": 8}, "llama.expert_count is 8, expected no "),
+                ({"llama.rope.scaling.type": "spiral"},
+                 'llama.rope.scaling.type is "spiral", expected none, linear or yarn'),
+                ({"llama.rope.dimension_count": 4}, "llama.rope.dimension_count is 4"),
+                ({"llama.block_count": 9}, "has no blk.3.attn_norm.weight"),
+                ({"llama.block_count": 2}, "blk.2.attn_k.weight is a tensor that is "),
+                ({"general.alignment": 24},
+                 "general.alignment is not a power of 2 that fits")):
+            with self.subTest(said):
+                gguf_files.write_floats(path, config, tensors, **changes)
+                self.fail_with("m.gguf", said, "m.gguf")
+        stored = {name: ("F32", values.shape, values.tobytes()) for name, values in
+                  gguf_files.tensors_of(config, tensors).items()}
+        first = next(iter(stored))
+        _, shape, raw = stored[first]
+        for kind, changed, said in (
+                (13, shape, "has the type Q5_K, expected F32, F16, BF16, "),
+                (77, shape, "has the type 77, expected F32, "),
+                ("Q4_K", shape, "elements, expected a multiple of 256 as Q4_K"),
+                ("F32", (10 ** 6, shape[-1]), "bytes, expected at most "),
+                ("F32", (2, 2, 2, 2, 2), "has a tensor with 5 axes at byte ")):
+            with self.subTest(said):
+                gguf_files.write(path, gguf_files.settings(config),
+                                 stored | {first: (kind, changed, raw)})
+                self.fail_with("m.gguf", said, "m.gguf")
+        gguf_files.write(path, gguf_files.settings(config), stored)
+        whole = path.read_bytes()
+        for size in (0, 3, 23, 300, len(whole) - 1000):
+            path.write_bytes(whole[:size])
+            self.fail_with("m.gguf", "m.gguf", "m.gguf")
 
     def test_bf16_is_near(self):
         write_model(self.folder / "model", "gpt2")

@@ -6,7 +6,8 @@
 //   logits   (rows, vocab_size)   out  of the token after each row
 //
 // A folder holds config.json, whose model_type says the family
-// (docs/families.md), and model.safetensors or its index with shards.
+// (docs/families.md), and model.safetensors or its index with shards; or the
+// path is that of a GGUF file.
 // Everything is computed in float32, or with Arithmetic::bf16 from products of
 // numbers rounded to bfloat16. The batch is ragged: no padding is computed. A
 // token's bits depend only on its own sequence, not on the batch, its place in
@@ -90,7 +91,7 @@ struct TransformerPass {
 // A model that was moved from can only be destroyed or assigned to.
 class Transformer {
  public:
-  static Result<Transformer> read(const std::string& folder,
+  static Result<Transformer> read(const std::string& path,
                                   const TransformerAccess& access = {});
 
   const TransformerShape& shape() const;

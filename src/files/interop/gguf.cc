@@ -1,10 +1,12 @@
 #include "interop/gguf.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
 #include "interop/error_text.h"
+#include "interop/gguf_types.h"
 #include "interop/little_endian.h"
 #include "interop/utf8.h"
 
@@ -47,6 +49,7 @@ class GgufReader {
   GgufReader(std::string_view bytes, const FileSubject& subject)
       : all_(bytes), subject_(subject) {}
 
+  std::size_t at() const { return at_; }
   Error bad(Message given, Message expected = {}) const {
     return subject_.bad_data(std::move(given), std::move(expected), at_);
   }
@@ -116,13 +119,16 @@ class GgufReader {
   std::size_t at_ = 0;
 };
 
-}  // namespace
+constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8;
+constexpr std::uint64_t kLeastPair = 8 + 4 + 1;
 
-Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
-                                        const FileSubject& subject) {
-  constexpr std::uint64_t kLeastTensor = 8 + 4 + 4 + 8;
-  constexpr std::uint64_t kLeastPair = 8 + 4 + 1;
-  GgufReader reader(bytes, subject);
+// A file up to its metadata, and the number of its tensors.
+struct GgufHead {
+  GgufMetadata metadata;
+  std::uint64_t tensors = 0;
+};
+Result<GgufHead> read_gguf_head(GgufReader& reader,
+                                const FileSubject& subject) {
   HEADWISE_ASSIGN(const auto magic, reader.number(4));
   HEADWISE_ASSIGN(const auto version, reader.number(4));
   if (magic != little_endian_number(kGgufMagic)) {
@@ -135,17 +141,131 @@ Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
                                        : message("has version {}", version),
                          is_big_endian ? "little-endian" : "2 or 3");
   }
-  HEADWISE_TRY(reader.count(kLeastTensor));
+  GgufHead head;
+  HEADWISE_ASSIGN(head.tensors, reader.count(kLeastTensor));
   HEADWISE_ASSIGN(const auto pairs, reader.count(kLeastPair));
-  GgufMetadata metadata;
   for (std::uint64_t n = 0; n < pairs; ++n) {
     HEADWISE_ASSIGN(const auto key, reader.text());
     HEADWISE_ASSIGN(auto value, reader.value());
-    if (!metadata.emplace(key, std::move(value)).second) {
+    if (!head.metadata.emplace(key, std::move(value)).second) {
       return reader.bad(message("has {} twice", printable(key)));
     }
   }
-  return metadata;
+  return head;
+}
+
+// A tensor as the file lists it.
+struct GgufEntry {
+  std::string_view name;
+  GgufTensor tensor;
+  std::uint64_t offset = 0;
+};
+Result<GgufEntry> read_gguf_entry(GgufReader& reader) {
+  constexpr std::uint64_t kMostAxes = 4;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 40U;
+  GgufEntry entry;
+  HEADWISE_ASSIGN(entry.name, reader.text());
+  HEADWISE_ASSIGN(const auto axes, reader.number(4));
+  if (axes > kMostAxes) {
+    return reader.bad(message("has a tensor with {} axes", axes),
+                      message("at most {}", kMostAxes));
+  }
+  std::uint64_t elements = 1;
+  for (std::uint64_t n = 0; n < axes; ++n) {
+    HEADWISE_ASSIGN(const auto size, reader.number(8));
+    if (size == 0 || size > kLargest / elements) {
+      return reader.bad(message("has a tensor with an axis of {}", size));
+    }
+    elements *= size;
+    entry.tensor.shape.insert(entry.tensor.shape.begin(), size);
+  }
+  HEADWISE_ASSIGN(const auto type, reader.number(4));
+  entry.tensor.type = static_cast<std::uint32_t>(type);
+  HEADWISE_ASSIGN(entry.offset, reader.number(8));
+  return entry;
+}
+
+// The bytes of a tensor in `data`, which begins where the tensors do.
+Status find_gguf_bytes(std::string_view data, std::uint64_t alignment,
+                       const FileSubject& subject, GgufEntry& entry) {
+  const GgufType* const type = find_gguf_type(entry.tensor.type);
+  const auto& shape = entry.tensor.shape;
+  const FileSubject about = subject.of_entry(printable(entry.name));
+  if (entry.offset % alignment != 0 || entry.offset > data.size()) {
+    return about.bad_data(
+        message("begins at byte {} of the data", entry.offset),
+        message("a multiple of {} in the file", alignment));
+  }
+  if (type == nullptr) {
+    return ok();  // an error only where somebody reads it
+  }
+  std::uint64_t elements = 1;
+  for (const std::size_t size : shape) {
+    elements *= size;
+  }
+  if ((shape.empty() ? 1 : shape.back()) % type->elements != 0) {
+    return about.bad_data(message("has rows of {} elements", shape.back()),
+                          message("a multiple of {} as {}", type->elements,
+                                  Message::verbatim(std::string(type->name))));
+  }
+  const std::uint64_t bytes = elements / type->elements * type->bytes;
+  if (bytes > data.size() - entry.offset) {
+    return about.bad_data(
+        message("takes {} bytes", bytes),
+        message("at most {}, which the file has", data.size() - entry.offset));
+  }
+  entry.tensor.bytes = data.substr(entry.offset, bytes);
+  return ok();
+}
+
+Result<std::uint64_t> gguf_alignment(const GgufMetadata& metadata,
+                                     const FileSubject& subject) {
+  constexpr double kDefault = 32;
+  constexpr double kMost = 1 << 20;
+  const auto found = metadata.find("general.alignment");
+  const double number = found == metadata.end() ? kDefault
+                        : found->second.numbers.size() == 1
+                            ? found->second.numbers[0]
+                            : 0;
+  if (!(number >= 1 && number <= kMost) ||
+      !std::has_single_bit(static_cast<std::uint64_t>(number))) {
+    return subject.of_entry("general.alignment")
+        .bad_data("is not a power of 2 that fits");
+  }
+  return static_cast<std::uint64_t>(number);
+}
+
+}  // namespace
+
+Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
+                                        const FileSubject& subject) {
+  GgufReader reader(bytes, subject);
+  HEADWISE_ASSIGN(auto head, read_gguf_head(reader, subject));
+  return std::move(head.metadata);
+}
+
+Result<GgufContents> read_gguf(std::string_view bytes,
+                               const FileSubject& subject) {
+  GgufReader reader(bytes, subject);
+  HEADWISE_ASSIGN(auto head, read_gguf_head(reader, subject));
+  HEADWISE_ASSIGN(const auto alignment, gguf_alignment(head.metadata, subject));
+  std::vector<GgufEntry> entries;
+  for (std::uint64_t n = 0; n < head.tensors; ++n) {
+    HEADWISE_ASSIGN(entries.emplace_back(), read_gguf_entry(reader));
+  }
+  const std::uint64_t begin =
+      (reader.at() + alignment - 1) / alignment * alignment;
+  const std::string_view data =
+      bytes.substr(std::min<std::uint64_t>(begin, bytes.size()));
+  GgufContents contents{std::move(head.metadata)};
+  for (GgufEntry& entry : entries) {
+    HEADWISE_TRY(find_gguf_bytes(data, alignment, subject, entry));
+    if (!contents.tensors.emplace(entry.name, std::move(entry.tensor)).second) {
+      return subject.bad_data(
+          message("has the tensor {} twice", printable(entry.name)));
+    }
+  }
+  return contents;
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -1,7 +1,9 @@
-// GGUF, the files of llama.cpp: their metadata by key, which come before the
-// tensors. Little-endian, versions 2 and 3.
+// GGUF, the files of llama.cpp: metadata by key, and tensors by name.
+// Little-endian, versions 2 and 3.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -22,10 +24,23 @@ struct GgufValue {
 };
 using GgufMetadata = std::map<std::string_view, GgufValue>;
 
-// `bytes`, all of the file, must outlive the metadata. Errors: bad_data;
+struct GgufTensor {
+  std::vector<std::size_t> shape;  // the outer axis first
+  std::uint32_t type = 0;          // gguf_types.h
+  std::string_view bytes{};        // none of a type that is not known
+};
+
+struct GgufContents {
+  GgufMetadata metadata;
+  std::map<std::string_view, GgufTensor> tensors{};
+};
+
+// `bytes`, all of the file, must outlive what is read. Errors: bad_data;
 // unsupported for other versions and byte orders, and for lists of lists.
 Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
                                         const FileSubject& subject);
+Result<GgufContents> read_gguf(std::string_view bytes,
+                               const FileSubject& subject);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
+#include "interop/gguf_types.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
@@ -80,6 +81,15 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
     return opened ? hold(*opened, keys_of(opened->shard_names()))
                   : opened.error();
   }
+  if (path.ends_with(".gguf")) {
+    HEADWISE_ASSIGN(auto opened, GgufFile::open(operation, path));
+    const auto& tensors = opened.contents().tensors;
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : tensors) {
+      names.emplace(name);
+    }
+    return hold(std::move(opened), names);
+  }
   HEADWISE_ASSIGN(const auto regular, is_regular_file(operation, path));
   if (access == FileAccess::mapped && !path.ends_with(kNpy) && regular) {
     HEADWISE_ASSIGN(auto entries, read_npz_entries(path));
@@ -113,6 +123,9 @@ Result<Array> ParamFile::read(const std::string& name) const {
   if (std::holds_alternative<NpzEntries>(arrays_)) {
     return read_npz_array(path_, name);
   }
+  if (const GgufFile* const file = gguf()) {
+    return file->read(name);
+  }
   const std::string path = npy_path(path_, name);
   Status s = check_regular_file("read_npy", path);
   return s ? read_npy(path) : s.error();
@@ -131,6 +144,38 @@ Result<SafetensorsTensor> ParamFile::tensor(const std::string& name) const {
   HEADWISE_ASSIGN(auto array, read(name));
   auto kept = std::make_shared<const Array>(std::move(array));
   return SafetensorsTensor{kept->view(), kept, false};
+}
+
+Result<ParamRows> ParamFile::rows(std::string_view operation,
+                                  const std::string& name) const {
+  if (const GgufFile* const file = gguf()) {
+    const GgufTensor& tensor = file->contents().tensors.at(name);
+    const GgufType* const type = find_gguf_type(tensor.type);
+    if (type != nullptr && tensor.shape.size() == 2) {
+      return ParamRows{tensor.shape[0], tensor.shape[1], tensor.bytes.data(),
+                       type, file->owner()};
+    }
+  }
+  HEADWISE_ASSIGN(auto found, tensor(name));
+  if (const GgufType* const type = find_gguf_type(found.view.dtype());
+      type != nullptr && found.bytes != nullptr && found.view.rank() == 2) {
+    return ParamRows{found.view.extents()[0], found.view.extents()[1],
+                     found.view.data(), type, std::move(found.bytes)};
+  }
+  HEADWISE_ASSIGN(const auto array, read(name));
+  HEADWISE_ASSIGN(auto table, to_float<2>(array, operation, name));
+  const auto kept = std::make_shared<const Tensor<float, 2>>(std::move(table));
+  return ParamRows{kept->extent(0), kept->extent(1), kept->data(),
+                   find_gguf_type(DType::float32), kept};
+}
+
+void ParamRows::copy_row(std::size_t row, float* to) const {
+  const std::size_t blocks = features / type->elements;
+  const auto* const from =
+      static_cast<const unsigned char*>(data) + row * blocks * type->bytes;
+  for (std::size_t n = 0; n < blocks; ++n) {
+    type->widen(from + n * type->bytes, to + n * type->elements);
+  }
 }
 
 Result<ParamEntries> ParamFile::entries() const {
@@ -155,6 +200,15 @@ Result<ParamEntries> ParamFile::entries() const {
       HEADWISE_ASSIGN(const auto npy, NpyFile::open(path));
       entries.emplace(name, ParamEntry{npy.dtype(), npy.shape(),
                                        *array_bytes(npy.shape(), npy.dtype())});
+      continue;
+    }
+    if (const GgufFile* const file = gguf()) {
+      const GgufTensor& tensor = file->contents().tensors.at(name);
+      const GgufType* const type = find_gguf_type(tensor.type);
+      entries.emplace(
+          name, ParamEntry{type != nullptr && type->dtype ? *type->dtype
+                                                          : DType::float32,
+                           tensor.shape, tensor.bytes.size()});
       continue;
     }
     const AnyView view = std::get<NamedArrays>(arrays_).at(name).view();

@@ -1,5 +1,5 @@
 // Parameters by name, whatever they lie in: a folder of NAME.npy, one such
-// file, a .npz, a .safetensors or several with an index.
+// file, a .npz, a .safetensors or several with an index, or a .gguf.
 #pragma once
 
 #include <set>
@@ -14,7 +14,9 @@
 #include "headwise/interop/layouts.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/param_inspection.h"
+#include "interop/gguf_file.h"
 #include "interop/npz_entries.h"
+#include "interop/param_rows.h"
 #include "interop/sharded_safetensors.h"
 
 #pragma GCC visibility push(default)
@@ -37,6 +39,11 @@ class ParamFile {
   // In the file's own bytes where they can be used; valid while this object
   // lives, too.
   Result<SafetensorsTensor> tensor(const std::string& name) const;
+  // Of a table with two axes; valid without this object.
+  Result<ParamRows> rows(std::string_view operation,
+                         const std::string& name) const;
+  // Null unless it is one.
+  const GgufFile* gguf() const { return std::get_if<GgufFile>(&arrays_); }
   // Of all names. Reads the files of a folder.
   HEADWISE_HIDDEN Result<ParamEntries> entries() const;
   Result<ShapesByName> shapes() const;
@@ -56,7 +63,7 @@ class ParamFile {
   std::string path_;
   std::set<std::string> names_;
   std::variant<Folder, NamedArrays, NpzEntries, SafetensorsFile,
-               ShardedSafetensors>
+               ShardedSafetensors, GgufFile>
       arrays_;
 };
 

@@ -189,6 +189,7 @@ enum class Form : std::uint8_t {
   plain,         // (out, in); w_qkv: all rows of w_q, then w_k, then w_v
   transposed,    // (in, out)
   qkv_by_group,  // of each key head its queries, its key and its value
+  rotary_pairs,  // plain, but both rows of a rotated pair are side by side
 };
 
 struct TensorName {

@@ -1,4 +1,5 @@
-// Where the rows of w_q, w_k and w_v lie in a tensor that has all three.
+// Where the rows of w_q, w_k and w_v lie in a tensor that has all three, and
+// where those of a head lie whose rotated pairs are side by side.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,14 @@ inline std::size_t fused_row(Form form, Part part, std::size_t n,
                             : part == Part::w_k ? queries
                                                 : queries + 1;
   return (group * (queries + 2) + place) * D + n % D;
+}
+
+// The row of row `n`: both features of a pair are side by side.
+inline std::size_t paired_row(std::size_t n, std::size_t head_dim) {
+  const std::size_t feature = n % head_dim;
+  const std::size_t pairs = head_dim / 2;
+  return n - feature +
+         (feature < pairs ? 2 * feature : 2 * (feature - pairs) + 1);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

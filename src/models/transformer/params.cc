@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "headwise/base/half.h"
-#include "interop/find_params.h"
 #include "transformer/fused_rows.h"
 #include "transformer/tensor_reader.h"
 
@@ -85,7 +83,12 @@ class StackReader {
 
   Status read_embedding(StackParams& params) const {
     const EmbeddingSpec& embedding = stack_.embedding;
-    HEADWISE_TRY(read_tokens(params.tokens));
+    HEADWISE_ASSIGN(const auto tokens,
+                    tensors_.name_of(*tensors_.find(Part::tokens), ".weight"));
+    // Half of a small model's bytes, of which a text needs only a few rows.
+    HEADWISE_ASSIGN(
+        params.tokens,
+        tensors_.rows(tokens, std::array{vocab_size(), embedding_size()}));
     for (const auto& [part, linear] :
          {std::pair(Part::token_projection, &params.token_projection),
           {Part::placed_projection, &params.placed_projection},
@@ -114,25 +117,6 @@ class StackReader {
           tensors_.matrix(*row, {"buckets", stack_.heads.relative->buckets},
                           {"heads", stack_.heads.num_heads}));
     }
-    return ok();
-  }
-
-  // Half of a small model's bytes, of which a text needs only a few rows.
-  Status read_tokens(TokenTable& tokens) const {
-    HEADWISE_ASSIGN(const auto name,
-                    tensors_.name_of(*tensors_.find(Part::tokens), ".weight"));
-    const std::array sizes{vocab_size(), embedding_size()};
-    HEADWISE_ASSIGN(auto found, tensors_.mapped(name, sizes));
-    const DType dtype = found.view.dtype();
-    if (dtype == DType::float32 || dtype == DType::bfloat16 ||
-        dtype == DType::float16) {
-      tokens = {found.view, std::move(found.bytes)};
-      return ok();
-    }
-    HEADWISE_ASSIGN(auto copy, tensors_.tensor<2>(name, sizes));
-    const auto owner =
-        std::make_shared<const Tensor<float, 2>>(std::move(copy));
-    tokens = {AnyView(owner->view()), owner};
     return ok();
   }
 
@@ -502,15 +486,6 @@ Status read_unembedding(const TensorReader& tensors,
   return ok();
 }
 
-template <class Number>
-void widen_row(const AnyView& table, std::size_t row, float* to) {
-  const std::size_t features = table.extents()[1];
-  const auto* const from =
-      static_cast<const Number*>(table.data()) + row * features;
-  std::transform(from, from + features, to,
-                 [](Number n) { return widened(n); });
-}
-
 }  // namespace
 
 Status RowNorm::apply(TensorView<const float, 3> x, TensorView<float, 3> y,
@@ -522,23 +497,9 @@ Status RowNorm::apply(TensorView<const float, 3> x, TensorView<float, 3> y,
   return norm_heads(norm, params, as_heads(x), as_heads(y), executor);
 }
 
-void TokenTable::copy_row(std::size_t row, float* to) const {
-  switch (view.dtype()) {
-    case DType::bfloat16:
-      return widen_row<BFloat16>(view, row, to);
-    case DType::float16:
-      return widen_row<Float16>(view, row, to);
-    default:
-      return widen_row<float>(view, row, to);
-  }
-}
-
-Result<Params> read_params(const std::string& folder,
-                           const Description& description, FileAccess access,
+Result<Params> read_params(const ParamFile& file,
+                           const Description& description,
                            Arithmetic arithmetic) {
-  HEADWISE_ASSIGN(const auto path, find_params(kReadTransformer, folder));
-  HEADWISE_ASSIGN(const auto file,
-                  ParamFile::open(kReadTransformer, path, access));
   Params params;
   const TensorReader tensors(file, description, description.prefix, arithmetic);
   HEADWISE_ASSIGN(params.stack, StackReader(tensors, description.stack).read());

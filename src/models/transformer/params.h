@@ -5,19 +5,18 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "headwise/base/any_view.h"
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/interop/safetensors.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/projection.h"
 #include "headwise/version.h"
+#include "interop/param_file.h"
+#include "interop/param_rows.h"
 #include "transformer/description.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
@@ -79,18 +78,8 @@ struct Convolution {
   RowNorm norm{};
 };
 
-// A table that is looked up in the bytes of its file.
-struct TokenTable {
-  AnyView view{};  // (rows, features)
-  std::shared_ptr<const void> owner{};
-
-  std::size_t rows() const { return view.extents()[0]; }
-  std::size_t features() const { return view.extents()[1]; }
-  void copy_row(std::size_t row, float* to) const;
-};
-
 struct StackParams {
-  TokenTable tokens{};
+  ParamRows tokens{};
   Tensor<float, 2> positions{};    // (positions, size), or none
   Tensor<float, 2> token_types{};  // (types, size), or none
   std::optional<Linear> token_projection{};
@@ -113,8 +102,8 @@ struct Params {
 
 // Errors: io_error; bad_data for tensors that are missing, not finite or of
 // other shapes, and for some that no part has; out_of_memory.
-Result<Params> read_params(const std::string& folder,
-                           const Description& description, FileAccess access,
+Result<Params> read_params(const ParamFile& file,
+                           const Description& description,
                            Arithmetic arithmetic);
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "headwise/interop/array.h"
 #include "interop/error_text.h"
+#include "interop/gguf_types.h"
+#include "transformer/fused_rows.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 
@@ -54,19 +56,22 @@ Result<std::string> TensorReader::name_of(const TensorName& row,
               printable(std::string(outer) + numbered_name(row, end, layer))));
 }
 
-Status TensorReader::check(const std::string& name, const AnyView& view,
-                           std::span<const NamedSize> sizes) const {
-  if (Status s = check_finite(view, kReadTransformer, name); !s) {
-    return file_.subject_of(kReadTransformer, name).blame_here(s.error());
-  }
+Status TensorReader::check_values(const std::string& name,
+                                  const AnyView& view) const {
+  Status s = check_finite(view, kReadTransformer, name);
+  return s ? s : file_.subject_of(kReadTransformer, name).blame_here(s.error());
+}
+
+Status TensorReader::check_sizes(const std::string& name,
+                                 std::span<const std::size_t> shape,
+                                 std::span<const NamedSize> sizes) const {
   std::string words;
   std::vector<std::size_t> expected;
   for (const NamedSize& size : sizes) {
     words += (words.empty() ? "(" : ", ") + std::string(size.name);
     expected.push_back(size.size);
   }
-  Status s = check_shape(kReadTransformer, name, view.extents(), words + ")",
-                         expected);
+  Status s = check_shape(kReadTransformer, name, shape, words + ")", expected);
   return s ? s : subject().blame(s.error());
 }
 
@@ -74,7 +79,8 @@ template <std::size_t Rank>
 Result<Tensor<float, Rank>> TensorReader::tensor(
     const std::string& name, const std::array<NamedSize, Rank>& sizes) const {
   HEADWISE_ASSIGN(const Array array, file_.read(name));
-  HEADWISE_TRY(check(name, array.view(), sizes));
+  HEADWISE_TRY(check_values(name, array.view()));
+  HEADWISE_TRY(check_sizes(name, array.shape, sizes));
   return to_float<Rank>(array, kReadTransformer, name);
 }
 template Result<Tensor<float, 1>> TensorReader::tensor(
@@ -84,26 +90,41 @@ template Result<Tensor<float, 2>> TensorReader::tensor(
 template Result<Tensor<float, 3>> TensorReader::tensor(
     const std::string& name, const std::array<NamedSize, 3>& sizes) const;
 
-Result<SafetensorsTensor> TensorReader::mapped(
-    const std::string& name, std::span<const NamedSize> sizes) const {
-  HEADWISE_ASSIGN(auto found, file_.tensor(name));
-  HEADWISE_TRY(check(name, found.view, sizes));
-  return found;
+Result<ParamRows> TensorReader::rows(const std::string& name,
+                                     std::span<const NamedSize> sizes) const {
+  HEADWISE_ASSIGN(auto table, file_.rows(kReadTransformer, name));
+  const std::array shape{table.rows, table.features};
+  HEADWISE_TRY(check_sizes(name, shape, sizes));
+  if (table.type->dtype) {
+    HEADWISE_TRY(
+        check_values(name, AnyView(table.data, *table.type->dtype, shape)));
+    return table;
+  }
+  std::vector<float> row(table.features);
+  const std::array one{table.features};
+  for (std::size_t n = 0; n < table.rows; ++n) {
+    table.copy_row(n, row.data());
+    HEADWISE_TRY(check_values(name, AnyView(row.data(), DType::float32, one)));
+  }
+  return table;
 }
 
 Result<Tensor<float, 2>> TensorReader::matrix(const TensorName& row,
                                               NamedSize out, NamedSize in,
                                               std::size_t layer) const {
   HEADWISE_ASSIGN(const auto name, name_of(row, ".weight", layer));
-  if (row.form != Form::transposed) {
-    return tensor<2>(name, {out, in});
+  const bool is_transposed = row.form == Form::transposed;
+  HEADWISE_ASSIGN(auto lying, is_transposed ? tensor<2>(name, {in, out})
+                                            : tensor<2>(name, {out, in}));
+  if (row.form != Form::transposed && row.form != Form::rotary_pairs) {
+    return lying;
   }
-  HEADWISE_ASSIGN(const auto lying, tensor<2>(name, {in, out}));
   HEADWISE_ASSIGN(auto weight,
                   Tensor<float, 2>::create_unset({out.size, in.size}));
   for (std::size_t o = 0; o < out.size; ++o) {
+    const std::size_t paired = paired_row(o, stack_.heads.head_dim);
     for (std::size_t i = 0; i < in.size; ++i) {
-      weight(o, i) = lying(i, o);
+      weight(o, i) = is_transposed ? lying(i, o) : lying(paired, i);
     }
   }
   return weight;
@@ -116,7 +137,15 @@ Result<Tensor<float, 1>> TensorReader::bias(const TensorName& row,
     return Tensor<float, 1>();
   }
   HEADWISE_ASSIGN(const auto name, name_of(row, ".bias", layer));
-  return tensor<1>(name, {size});
+  HEADWISE_ASSIGN(auto lying, tensor<1>(name, {size}));
+  if (row.form != Form::rotary_pairs) {
+    return lying;
+  }
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create_unset({size.size}));
+  for (std::size_t n = 0; n < size.size; ++n) {
+    bias(n) = lying(paired_row(n, stack_.heads.head_dim));
+  }
+  return bias;
 }
 
 Result<Linear> TensorReader::packed(Tensor<float, 2> weight,

@@ -13,11 +13,11 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/interop/safetensors.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/projection.h"
 #include "headwise/version.h"
 #include "interop/param_file.h"
+#include "interop/param_rows.h"
 #include "transformer/description.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
@@ -57,9 +57,9 @@ class TensorReader {
   template <std::size_t Rank>
   Result<Tensor<float, Rank>> tensor(
       const std::string& name, const std::array<NamedSize, Rank>& sizes) const;
-  // In the bytes of its file.
-  Result<SafetensorsTensor> mapped(const std::string& name,
-                                   std::span<const NamedSize> sizes) const;
+  // A table, in the bytes of its file.
+  Result<ParamRows> rows(const std::string& name,
+                         std::span<const NamedSize> sizes) const;
   // (out, in), whatever way it lies.
   Result<Tensor<float, 2>> matrix(const TensorName& row, NamedSize out,
                                   NamedSize in,
@@ -83,8 +83,10 @@ class TensorReader {
   // The name in the file, which may be without the outer name; empty: none.
   std::string found_name(const TensorName& row, std::string_view end,
                          std::size_t layer) const;
-  Status check(const std::string& name, const AnyView& view,
-               std::span<const NamedSize> sizes) const;
+  Status check_sizes(const std::string& name,
+                     std::span<const std::size_t> shape,
+                     std::span<const NamedSize> sizes) const;
+  Status check_values(const std::string& name, const AnyView& view) const;
 
   const ParamFile& file_;
   const StackSpec& stack_;

@@ -6,16 +6,21 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "interop/find_params.h"
 #include "interop/input_file.h"
+#include "interop/param_file.h"
 #include "interop/read_bytes.h"
+#include "transformer/describe_gguf.h"
 #include "transformer/families.h"
 #include "transformer/params.h"
 #include "transformer/stack_run.h"
+#include "transformer/tensor_reader.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 using transformer::Description;
 using transformer::Encoded;
+using transformer::kReadTransformer;
 using transformer::Params;
 using transformer::Rows;
 using transformer::StackSpec;
@@ -65,11 +70,53 @@ Status check_decoder_ids(const RaggedTokens* decoder_ids, std::size_t sequences,
   return is_given ? check_ids(*decoder_ids, "decoder_ids", shape) : ok();
 }
 
-std::size_t max_positions(const StackSpec& stack) {
+TransformerShape shape_of(const Description& description) {
+  const StackSpec& stack = description.stack;
   const auto& embedding = stack.embedding;
-  return embedding.positions == 0
-             ? 0
-             : embedding.positions - embedding.first_position;
+  TransformerShape shape{
+      .family = description.family,
+      .num_layers = stack.layers.size(),
+      .num_heads = stack.heads.num_heads,
+      .num_kv_heads = stack.heads.num_kv_heads,
+      .hidden_size = stack.hidden_size,
+      .vocab_size = embedding.vocab_size,
+      .max_positions = embedding.positions == 0
+                           ? 0
+                           : embedding.positions - embedding.first_position,
+      .causal = stack.causal};
+  if (const auto& encoder = description.encoder) {
+    shape.encoder_layers = encoder->stack.layers.size();
+    shape.encoder_heads = encoder->stack.heads.num_heads;
+  }
+  return shape;
+}
+
+struct OpenModel {
+  Description description;
+  ParamFile file;
+};
+
+// A folder with config.json, or a GGUF file.
+Result<OpenModel> open_model(const std::string& path, FileAccess access) {
+  if (path.ends_with(".gguf")) {
+    HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, path, access));
+    HEADWISE_ASSIGN(auto description, transformer::describe_gguf(file));
+    return OpenModel{std::move(description), std::move(file)};
+  }
+  constexpr std::size_t kMostBytes = std::size_t{1} << 24U;
+  constexpr std::size_t kDeepest = 20;
+  HEADWISE_ASSIGN(auto settings, internal::InputFile::open(
+                                     kReadTransformer, path + "/config.json"));
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(settings, kMostBytes));
+  const auto json = Json::parse(text_of(bytes), kMostBytes, kDeepest);
+  if (!json || !json->is_object()) {
+    return settings.subject().bad_data("is not a JSON object");
+  }
+  HEADWISE_ASSIGN(auto description, transformer::describe_model(
+                                        {&*json, settings.subject(), ""}));
+  HEADWISE_ASSIGN(const auto params, find_params(kReadTransformer, path));
+  HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, params, access));
+  return OpenModel{std::move(description), std::move(file)};
 }
 
 }  // namespace
@@ -80,38 +127,15 @@ struct Transformer::State {
   TransformerShape shape;
 };
 
-Result<Transformer> Transformer::read(const std::string& folder,
+Result<Transformer> Transformer::read(const std::string& path,
                                       const TransformerAccess& access) {
   return catching_out_of_memory([&]() -> Result<Transformer> {
-    constexpr std::size_t kMostBytes = std::size_t{1} << 24U;
-    constexpr std::size_t kDeepest = 20;
-    HEADWISE_ASSIGN(
-        auto file,
-        internal::InputFile::open("read_transformer", folder + "/config.json"));
-    HEADWISE_ASSIGN(const auto bytes, read_at_most(file, kMostBytes));
-    const auto json = Json::parse(text_of(bytes), kMostBytes, kDeepest);
-    if (!json || !json->is_object()) {
-      return file.subject().bad_data("is not a JSON object");
-    }
-    HEADWISE_ASSIGN(auto description,
-                    transformer::describe_model({&*json, file.subject(), ""}));
-    HEADWISE_ASSIGN(auto params,
-                    transformer::read_params(folder, description, access.file,
-                                             access.arithmetic));
-    const StackSpec& stack = description.stack;
-    TransformerShape shape{.family = description.family,
-                           .num_layers = stack.layers.size(),
-                           .num_heads = stack.heads.num_heads,
-                           .num_kv_heads = stack.heads.num_kv_heads,
-                           .hidden_size = stack.hidden_size,
-                           .vocab_size = stack.embedding.vocab_size,
-                           .max_positions = max_positions(stack),
-                           .causal = stack.causal,
-                           .has_logits = params.unembedding.has_value()};
-    if (const auto& encoder = description.encoder) {
-      shape.encoder_layers = encoder->stack.layers.size();
-      shape.encoder_heads = encoder->stack.heads.num_heads;
-    }
+    HEADWISE_ASSIGN(auto opened, open_model(path, access.file));
+    auto& [description, file] = opened;
+    HEADWISE_ASSIGN(auto params, transformer::read_params(file, description,
+                                                          access.arithmetic));
+    TransformerShape shape = shape_of(description);
+    shape.has_logits = params.unembedding.has_value();
     return Transformer(std::unique_ptr<State>(new State{
         std::move(description), std::move(params), std::move(shape)}));
   });
