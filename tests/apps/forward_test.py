@@ -208,6 +208,36 @@ class ForwardTest(CliTest):
             path.write_bytes(whole[:size])
             self.fail_with("m.gguf", "m.gguf", "m.gguf")
 
+    def test_the_weights_of_some_heads_are_those_of_all(self):
+        for name, heads in (("llama_gqa", "0.0,2.5"), ("phi3_longrope", "1.1,1.2"),
+                            ("gpt_oss", "1.3"), ("falcon_alibi", "0.7"),
+                            ("deberta_v3", "1.2"), ("mpnet", "2.4,0.0"),
+                            ("t5", "1.2,cross.2.1,encoder.0.5"), ("bart", "cross.0.3")):
+            with self.subTest(name):
+                write_model(self.folder / name, name)
+                self.put_text(json.dumps(sequences()).encode(), "ids.json")
+                options = ["--ids", "ids.json"]
+                if name in ("t5", "bart"):
+                    self.put_text(json.dumps(decoder_sequences()).encode(), "d.json")
+                    options += ["--decoder-ids", "d.json"]
+                for said in ((), ("--heads", heads)):
+                    self.succeed("forward", "--model", name, *options,
+                                 "--attn-weights", f"{len(said)}.npz", *said)
+                all_heads, some = (np.load(self.folder / f"{n}.npz") for n in (0, 2))
+                self.assertEqual(sorted(some), sorted(heads.split(",")))
+                for entry in some:
+                    layer, _, head = entry.rpartition(".")
+                    np.testing.assert_array_equal(
+                        some[entry][:, 0], all_heads[layer][:, int(head)])
+        for heads, said in (("0.6", "is 0.6, expected one of 3 layers with 6 heads"),
+                            ("9.0", "is 9.0"), ("cross.0.0", "one of 0 layers"),
+                            ("0", "is 0, expected LAYER.HEAD")):
+            done = self.run_it("forward", "--model", "llama_gqa", "--ids", "5",
+                               "--attn-weights", "w.npz", "--heads", heads)
+            self.assertIn(done.returncode, (BAD_INPUT, USAGE), done)
+            self.assertIn("--heads", done.stderr.decode())
+            self.assertIn(said, done.stderr.decode())
+
     def test_bf16_is_near(self):
         write_model(self.folder / "model", "gpt2")
         for arithmetic in ("exact", "bf16"):
@@ -232,6 +262,11 @@ class ForwardTest(CliTest):
                                    weights[best] / weights.sum(), rtol=1e-4)
         self.assertRegex(self.forward("--ids", "5,17,3"),
                          rf"^sequence 0: 3 tokens; next {best[0]} 0\.\d{{3}}, ")
+        self.put_text(b"[[9, 9], [], [5, 17, 3]]", "three.json")
+        several = json.loads(self.forward("--ids", "three.json", "--json"))["sequences"]
+        self.assertEqual([each["tokens"] for each in several], [2, 0, 3])
+        self.assertNotIn("next", several[1])
+        self.assertEqual(several[2], sequence)
 
     def test_settings_that_are_not_computed_are_errors(self):
         for changes, said in (

@@ -21,6 +21,7 @@
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
 #include "shell/json.h"
+#include "shell/models/head_list.h"
 #include "shell/output.h"
 #include "shell/threads.h"
 
@@ -43,6 +44,7 @@ struct ForwardFlags {
   std::string logits;
   std::string hidden;
   std::string attn_weights;
+  std::string heads;
   std::string arithmetic;
   std::size_t threads = 0;  // 0: all
   bool json = false;
@@ -64,13 +66,43 @@ struct ForwardParts {
   std::map<std::string, Tensor<float, 4>> attn_weights{};  // by entry
 };
 
-// "3", "cross.3" or "encoder.3"
+constexpr std::string_view kCross = "cross.";
+constexpr std::string_view kEncoder = "encoder.";
+
+// "3", "cross.3" or "encoder.3"; of one head, "3.1" and so on.
 std::string entry_of(const AttentionPlace& place) {
-  const std::string_view kind = place.kind == AttentionKind::cross ? "cross."
-                                : place.kind == AttentionKind::encoder
-                                    ? "encoder."
-                                    : "";
-  return std::string(kind) + std::to_string(place.layer);
+  return std::string(place.kind == AttentionKind::cross     ? kCross
+                     : place.kind == AttentionKind::encoder ? kEncoder
+                                                            : "") +
+         std::to_string(place.layer) +
+         (place.head ? "." + std::to_string(*place.head) : "");
+}
+
+Result<std::vector<AttentionPlace>> parse_heads(const std::string& text) {
+  std::vector<AttentionPlace> heads;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view name = std::string_view(text).substr(begin, end - begin);
+    AttentionPlace place;
+    for (const auto& [prefix, kind] : {std::pair(kCross, AttentionKind::cross),
+                                       {kEncoder, AttentionKind::encoder}}) {
+      if (name.starts_with(prefix)) {
+        place.kind = kind;
+        name.remove_prefix(prefix.size());
+      }
+    }
+    const auto head = head_in(name);
+    if (!head) {
+      return option_error("--heads", message("is {}", text),
+                          "LAYER.HEAD, cross.LAYER.HEAD or encoder.LAYER.HEAD, "
+                          "or several: 3.1,4.5");
+    }
+    place.layer = head->layer;
+    place.head = head->head;
+    heads.push_back(place);
+    begin = end + 1;
+  }
+  return heads;
 }
 
 TransformerPass pass_into(const ForwardFlags& flags, std::size_t layers,
@@ -142,15 +174,33 @@ Status write_parts(const ForwardFlags& flags, const ForwardParts& parts,
                                     : write_npz(flags.attn_weights, entries);
 }
 
-// The likeliest tokens after each sequence.
-Json sequences_json(const RaggedTokens& ids, const Tensor<float, 2>& logits) {
-  Json list = Json::array();
+// Of each sequence that has one.
+Result<Tensor<float, 2>> last_rows(const RaggedTokens& ids,
+                                   const Tensor<float, 2>& hidden) {
+  std::vector<std::size_t> ends;
   std::size_t rows = 0;
   for (const auto& sequence : ids) {
     rows += sequence.size();
+    if (!sequence.empty()) {
+      ends.push_back(rows - 1);
+    }
+  }
+  HEADWISE_ASSIGN(auto last, Tensor<float, 2>::create_unset(
+                                 {ends.size(), hidden.extent(1)}));
+  for (std::size_t n = 0; n < ends.size(); ++n) {
+    std::copy_n(&hidden(ends[n], 0), hidden.extent(1), &last(n, 0));
+  }
+  return last;
+}
+
+// The likeliest tokens after each sequence, by the logits of its last row.
+Json sequences_json(const RaggedTokens& ids, const Tensor<float, 2>& logits) {
+  Json list = Json::array();
+  std::size_t row = 0;
+  for (const auto& sequence : ids) {
     Json item = {{"tokens", sequence.size()}};
     if (logits.size() != 0 && !sequence.empty()) {
-      item["next"] = likeliest_json(&logits(rows - 1, 0), logits.extent(1));
+      item["next"] = likeliest_json(&logits(row++, 0), logits.extent(1));
     }
     list.push_back(std::move(item));
   }
@@ -181,7 +231,14 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
   if (flags.model.empty() || flags.ids.empty()) {
     return usage("give --model DIR and --ids IDS");
   }
+  if (!flags.heads.empty() && flags.attn_weights.empty()) {
+    return usage("--heads needs --attn-weights F.npz");
+  }
   HEADWISE_TRY(flags.line.files().check());
+  std::vector<AttentionPlace> heads;
+  if (!flags.heads.empty()) {
+    HEADWISE_ASSIGN(heads, parse_heads(flags.heads));
+  }
   HEADWISE_ASSIGN(const auto ids, read_ids("--ids", flags.ids));
   std::optional<RaggedTokens> decoder_ids;
   if (!flags.decoder_ids.empty()) {
@@ -202,21 +259,27 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
   HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   ForwardParts parts;
   TransformerPass pass = pass_into(flags, shape.num_layers, executor, parts);
+  pass.heads = heads;
   pass.decoder_ids = decoder_ids ? &*decoder_ids : nullptr;
   const auto hidden = model->hidden(ids, pass);
   if (!hidden) {
-    const bool of_decoder =
-        hidden.error().details().argument.starts_with("decoder_ids");
-    return error_of_option(of_decoder ? "--decoder-ids" : "--ids",
+    const std::string_view argument = hidden.error().details().argument;
+    return error_of_option(argument.starts_with("decoder_ids") ? "--decoder-ids"
+                           : argument.starts_with("heads")     ? "--heads"
+                                                               : "--ids",
                            hidden.error());
   }
+  const RaggedTokens& shown = decoder_ids ? *decoder_ids : ids;
   Tensor<float, 2> logits;
-  if (shape.has_logits) {
+  if (!flags.logits.empty()) {
     HEADWISE_ASSIGN(logits, model->logits(*hidden, &executor));
   }
   HEADWISE_TRY(write_parts(flags, parts, logits));
-  const Json sequences =
-      sequences_json(decoder_ids ? *decoder_ids : ids, logits);
+  if (shape.has_logits) {
+    HEADWISE_ASSIGN(const auto last, last_rows(shown, *hidden));
+    HEADWISE_ASSIGN(logits, model->logits(last, &executor));
+  }
+  const Json sequences = sequences_json(shown, logits);
   return print(streams.out, flags.json
                                 ? json_text(Json{{"model_type", shape.family},
                                                  {"sequences", sequences}})
@@ -240,6 +303,10 @@ void add_forward_options(const Arguments& command, ForwardFlags& flags) {
        {"--attn-weights", &flags.attn_weights, output_file("F.npz"),
         "write the attention weights of each layer, (B, heads, Lq, Lkv); those "
         "of an encoder-decoder also as cross.LAYER and encoder.LAYER"},
+       {"--heads", &flags.heads, any_text("HEADS"),
+        "with --attn-weights: these heads alone, LAYER.HEAD, such as 3.1,7.2 "
+        "or "
+        "cross.3.1"},
        arithmetic_option(flags.arithmetic),
        threads_option(flags.threads),
        {"--json", &flags.json, flag(), "print JSON"}});

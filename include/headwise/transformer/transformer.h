@@ -29,8 +29,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/hidden.h"
@@ -71,6 +73,7 @@ enum class AttentionKind : std::uint8_t { self, cross, encoder };
 struct AttentionPlace {
   AttentionKind kind = AttentionKind::self;
   std::size_t layer = 0;
+  std::optional<std::size_t> head{};  // none: all
 };
 
 struct TransformerPass {
@@ -81,10 +84,13 @@ struct TransformerPass {
   std::function<Status(std::size_t layer, TensorView<const float, 2> hidden)>
       see_hidden{};
   // Sees (B, num_heads, Lq, Lkv) of each layer, with the lengths of the longest
-  // sequence; 0 where a sequence has no query or key.
+  // sequence; 0 where a sequence has no query or key. With `heads`, each with a
+  // head, it sees (B, 1, Lq, Lkv) of these, and those of no other head are
+  // built.
   std::function<Status(const AttentionPlace& place,
                        TensorView<const float, 4> attn_weights)>
       see_attn_weights{};
+  std::vector<AttentionPlace> heads{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
@@ -98,7 +104,8 @@ class Transformer {
   // What the model gives, after its last norm. Errors: out_of_range for an id
   // outside the vocabulary and a sequence of more than max_positions tokens;
   // invalid_argument for decoder_ids that are missing, superfluous or of
-  // another number of sequences; those of the pass; out_of_memory.
+  // another number of sequences, and for heads that the model lacks; those of
+  // the pass; out_of_memory.
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const TransformerPass& pass = {}) const;
   // Of any rows of what hidden() gives. Errors: shape_mismatch; unsupported for

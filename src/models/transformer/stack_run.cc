@@ -9,6 +9,7 @@
 #include "run/float_environment.h"
 #include "transformer/distance_bias.h"
 #include "transformer/feed_forward.h"
+#include "transformer/seen_attention.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 namespace {
@@ -74,14 +75,27 @@ class StackRun {
                : ok();
   }
 
-  bool shows_weights() const {
-    return static_cast<bool>(input_.pass.see_attn_weights);
+  SeenHeads seen_heads(AttentionKind kind, std::size_t layer) const {
+    SeenHeads seen;
+    const TransformerPass& pass = input_.pass;
+    seen.all = pass.see_attn_weights && pass.heads.empty();
+    for (const AttentionPlace& place : pass.heads) {
+      if (pass.see_attn_weights && place.kind == kind && place.layer == layer) {
+        seen.heads.push_back(*place.head);
+      }
+    }
+    return seen;
   }
   Status show_weights(AttentionKind kind, std::size_t layer,
-                      const Tensor<float, 4>& weights) const {
-    return shows_weights()
-               ? input_.pass.see_attn_weights({kind, layer}, weights)
-               : ok();
+                      const SeenHeads& seen, const SeenAttention& made) const {
+    for (std::size_t n = 0; n < made.attn_weights.size(); ++n) {
+      AttentionPlace place{.kind = kind, .layer = layer};
+      if (!seen.all) {
+        place.head = seen.heads[n];
+      }
+      HEADWISE_TRY(input_.pass.see_attn_weights(place, made.attn_weights[n]));
+    }
+    return ok();
   }
 
   Result<Rows> embedded() const {
@@ -186,20 +200,23 @@ class StackRun {
     const Encoded& encoded = *input_.encoded;
     HEADWISE_ASSIGN(const auto input,
                     normed(cross.around.before, x, executor_));
-    AttentionOptions options{.scale = stack_.heads.scale,
-                             .offsets = Offsets(offsets_, encoded.offsets),
-                             .executor = &executor_};
-    options.attn_weights =
-        shows_weights() ? AttnWeights::per_head : AttnWeights::none;
+    const SeenHeads seen = seen_heads(AttentionKind::cross, n);
     HEADWISE_ASSIGN(
-        const auto result,
-        cross.attention.forward(input, encoded.rows, encoded.rows, options));
-    HEADWISE_TRY(show_weights(AttentionKind::cross, n, result.attn_weights));
-    add_rows(result.output, x);
+        const auto made,
+        transformer::attend(
+            cross.attention,
+            {.query = input,
+             .key = encoded.rows,
+             .options = {.scale = stack_.heads.scale,
+                         .offsets = Offsets(offsets_, encoded.offsets),
+                         .executor = &executor_}},
+            seen));
+    HEADWISE_TRY(show_weights(AttentionKind::cross, n, seen, made));
+    add_rows(made.output, x);
     return apply_norm(cross.around.behind, x, executor_);
   }
 
-  Result<Rows> attend(std::size_t n, const Rows& x) const {
+  AttentionOptions options_of(std::size_t n) const {
     const HeadsSpec& heads = stack_.heads;
     const LayerSpec& layer = stack_.layers[n];
     const Block& block = *params_.layers[n];
@@ -213,11 +230,6 @@ class StackRun {
     } else if (stack_.causal) {
       options.mask = causal();
     }
-    Tensor<float, 2> key_bias;
-    if (!heads.key_slopes.empty()) {
-      HEADWISE_ASSIGN(key_bias, bias_of_keys());
-      options.bias = dense<2>(key_bias.view(), {Axis::H, Axis::Lkv});
-    }
     if (block.sinks.size() != 0) {
       options.sinks = block.sinks;
     }
@@ -227,37 +239,49 @@ class StackRun {
                              heads.relative->max_distance),
                          .bidirectional = heads.relative->bidirectional};
     }
-    options.attn_weights =
-        shows_weights() ? AttnWeights::per_head : AttnWeights::none;
-    const RotarySpec* const rotary =
-        layer.rotary ? &stack_.rotary[*layer.rotary] : nullptr;
-    const bool by_length = rotary != nullptr && rotary->limit != 0;
-    HEADWISE_ASSIGN(
-        auto result,
-        by_length || heads.distances
-            ? attend_apart(block, by_length ? rotary : nullptr, x, options)
-            : block.attention.forward(x, x, x, options));
-    HEADWISE_TRY(show_weights(
-        input_.is_encoder ? AttentionKind::encoder : AttentionKind::self, n,
-        result.attn_weights));
-    return std::move(result.output);
+    return options;
+  }
+
+  Result<Rows> attend(std::size_t n, const Rows& x) const {
+    const AttentionKind kind =
+        input_.is_encoder ? AttentionKind::encoder : AttentionKind::self;
+    const SeenHeads seen = seen_heads(kind, n);
+    const LayerSpec& layer = stack_.layers[n];
+    const bool by_length =
+        layer.rotary && stack_.rotary[*layer.rotary].limit != 0;
+    HEADWISE_ASSIGN(auto made, by_length || stack_.heads.distances
+                                   ? attend_apart(n, by_length, x, seen)
+                                   : attend_together(n, x, seen));
+    HEADWISE_TRY(show_weights(kind, n, seen, made));
+    return std::move(made.output);
+  }
+
+  Result<SeenAttention> attend_together(std::size_t n, const Rows& x,
+                                        const SeenHeads& seen) const {
+    AttentionCall call{.query = x, .key = x, .options = options_of(n)};
+    Tensor<float, 2> key_bias;
+    if (!stack_.heads.key_slopes.empty()) {
+      HEADWISE_ASSIGN(key_bias, bias_of_keys());
+      call.bias_of_keys = &key_bias;
+    }
+    return transformer::attend(params_.layers[n]->attention, call, seen);
   }
 
   // Sequence by sequence: its length decides on the rotation, or its tokens on
   // a bias.
-  Result<MultiHeadAttentionResult<3>> attend_apart(
-      const Block& block, const RotarySpec* by_length, const Rows& x,
-      AttentionOptions options) const {
-    MultiHeadAttentionResult<3> all;
-    HEADWISE_ASSIGN(all.output, Rows::create_unset(x.extents()));
+  Result<SeenAttention> attend_apart(std::size_t n, bool by_length,
+                                     const Rows& x,
+                                     const SeenHeads& seen) const {
+    const Block& block = *params_.layers[n];
     const std::size_t longest = max_sequence_length(ids_);
-    if (shows_weights()) {
-      HEADWISE_ASSIGN(
-          all.attn_weights,
-          Tensor<float, 4>::create(
-              {ids_.size(), stack_.heads.num_heads, longest, longest}));
+    SeenAttention all;
+    HEADWISE_ASSIGN(all.output, Rows::create_unset(x.extents()));
+    for (std::size_t w = 0; w < (seen.all ? 1 : seen.heads.size()); ++w) {
+      HEADWISE_ASSIGN(all.attn_weights.emplace_back(),
+                      Tensor<float, 4>::create(
+                          {ids_.size(), seen.all ? stack_.heads.num_heads : 1,
+                           longest, longest}));
     }
-    options.offsets = {};
     for (std::size_t b = 0; b < ids_.size(); ++b) {
       const std::size_t length = ids_[b].size();
       if (length == 0) {
@@ -266,24 +290,29 @@ class StackRun {
       const auto first = static_cast<std::size_t>(offsets_[b]);
       const TensorView<const float, 3> rows(&x(0, first, 0),
                                             {1, length, x.extent(2)});
+      AttentionCall call{.query = rows, .key = rows, .options = options_of(n)};
+      call.options.offsets = {};
       std::optional<Rotary> rotary;
-      if (by_length != nullptr) {
-        HEADWISE_ASSIGN(rotary, Rotary::create(by_length->config_of(length)));
+      if (by_length) {
+        const RotarySpec& spec = stack_.rotary[*stack_.layers[n].rotary];
+        HEADWISE_ASSIGN(rotary, Rotary::create(spec.config_of(length)));
+        call.rotary = &*rotary;
       }
       Tensor<float, 3> bias;
       if (stack_.heads.distances) {
         HEADWISE_ASSIGN(bias,
                         distance_bias(block, stack_.heads, rows, executor_));
-        options.bias = dense<3>(bias.view(), {Axis::H, Axis::Lq, Axis::Lkv});
+        call.bias_of_pairs = &bias;
       }
-      HEADWISE_ASSIGN(
-          const auto one,
-          block.attention.forward(rows, rows, rows, options,
-                                  {.rotary = rotary ? &*rotary : nullptr}));
+      HEADWISE_ASSIGN(const auto one,
+                      transformer::attend(block.attention, call, seen));
       std::ranges::copy(one.output.elements(), &all.output(0, first, 0));
-      for (std::size_t row = 0; row < one.attn_weights.size() / length; ++row) {
-        std::copy_n(one.attn_weights.data() + row * length, length,
-                    &all.attn_weights(b, row / length, row % length, 0));
+      for (std::size_t w = 0; w < one.attn_weights.size(); ++w) {
+        const Tensor<float, 4>& weights = one.attn_weights[w];
+        for (std::size_t row = 0; row < weights.size() / length; ++row) {
+          std::copy_n(weights.data() + row * length, length,
+                      &all.attn_weights[w](b, row / length, row % length, 0));
+        }
       }
     }
     return all;

@@ -70,6 +70,27 @@ Status check_decoder_ids(const RaggedTokens* decoder_ids, std::size_t sequences,
   return is_given ? check_ids(*decoder_ids, "decoder_ids", shape) : ok();
 }
 
+Status check_heads(const std::vector<AttentionPlace>& heads,
+                   const TransformerShape& shape) {
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    const auto& [kind, layer, head] = heads[n];
+    const bool of_encoder = kind == AttentionKind::encoder;
+    const bool is_there = kind == AttentionKind::self || shape.encoder_layers;
+    const std::size_t layers = of_encoder ? shape.encoder_layers
+                               : is_there ? shape.num_layers
+                                          : 0;
+    const std::size_t count =
+        of_encoder ? shape.encoder_heads : shape.num_heads;
+    if (layer >= layers || head.value_or(count) >= count) {
+      return argument_error(
+          kTransformer, "heads[" + std::to_string(n) + "]",
+          message("is {}.{}", layer, head.value_or(0)),
+          message("one of {} layers with {} heads each", layers, count));
+    }
+  }
+  return ok();
+}
+
 TransformerShape shape_of(const Description& description) {
   const StackSpec& stack = description.stack;
   const auto& embedding = stack.embedding;
@@ -149,6 +170,7 @@ Result<Tensor<float, 2>> Transformer::hidden(
     const auto& [description, params, shape] = *state_;
     HEADWISE_TRY(check_ids(ids, "tokens", shape));
     HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
+    HEADWISE_TRY(check_heads(pass.heads, shape));
     std::optional<Encoded> encoded;
     if (description.encoder) {
       HEADWISE_ASSIGN(

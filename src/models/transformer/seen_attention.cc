@@ -1,0 +1,95 @@
+#include "transformer/seen_attention.h"
+
+#include <utility>
+
+#include "headwise/attention/forward.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+namespace {
+
+// What the options of all heads say of one.
+AttentionOptions options_of_head(const AttentionCall& call, std::size_t h) {
+  AttentionOptions options = call.options;
+  options.attn_weights = AttnWeights::per_head;
+  if (call.bias_of_keys != nullptr) {
+    options.bias =
+        dense<1>({&(*call.bias_of_keys)(h, 0), {call.bias_of_keys->extent(1)}},
+                 {Axis::Lkv});
+  }
+  if (call.bias_of_pairs != nullptr) {
+    const auto [heads, Lq, Lkv] = call.bias_of_pairs->extents();
+    options.bias = dense<2>({&(*call.bias_of_pairs)(h, 0, 0), {Lq, Lkv}},
+                            {Axis::Lq, Axis::Lkv});
+  }
+  if (const auto sinks = options.sinks; sinks.data() != nullptr) {
+    options.sinks = {sinks.data() + h, {1}};
+  }
+  if (const auto table = options.t5_bias.table; table.data() != nullptr) {
+    options.t5_bias.table = {
+        &table(0, h), {table.extent(0), 1}, {table.strides()[0], 1}};
+  }
+  return options;
+}
+
+Result<Tensor<float, 4>> weights_of_head(const HookedHeads& heads,
+                                         const AttentionCall& call,
+                                         std::size_t h) {
+  const auto one = [](TensorView<const float, 4> all, std::size_t head) {
+    return TensorView<const float, 4>(
+        &all(0, 0, head, 0), {all.extent(0), all.extent(1), 1, all.extent(3)},
+        all.strides());
+  };
+  const std::size_t group = h * heads.key.extent(2) / heads.query.extent(2);
+  const auto query = one(heads.query, h);
+  const auto value = one(heads.value, group);
+  const Offsets& offsets = call.options.offsets;
+  const bool ragged = offsets.ragged();
+  const std::size_t B = ragged ? offsets.query.extent(0) - 1 : query.extent(0);
+  const std::size_t Lq = ragged ? longest(offsets.query) : query.extent(1);
+  const std::size_t Lkv = ragged ? longest(offsets.key) : value.extent(1);
+  HEADWISE_ASSIGN(auto output,
+                  Tensor<float, 4>::create_unset(
+                      {query.extent(0), query.extent(1), 1, value.extent(3)}));
+  HEADWISE_ASSIGN(auto weights,
+                  Tensor<float, 4>::create_unset({B, 1, Lq, Lkv}));
+  HEADWISE_TRY(attention(query, one(heads.key, group), value,
+                         {.output = output, .attn_weights = weights},
+                         options_of_head(call, h)));
+  return weights;
+}
+
+}  // namespace
+
+Result<SeenAttention> attend(const MultiHeadAttention& attention,
+                             AttentionCall call, const SeenHeads& seen) {
+  SeenAttention made;
+  const AttentionCall& as_given = call;
+  HeadHooks hooks{.see_inputs = [&](const HookedHeads& heads) -> Status {
+    for (const std::size_t h : seen.heads) {
+      HEADWISE_ASSIGN(made.attn_weights.emplace_back(),
+                      weights_of_head(heads, as_given, h));
+    }
+    return ok();
+  }};
+  AttentionOptions options = call.options;
+  if (call.bias_of_keys != nullptr) {
+    options.bias = dense<2>(call.bias_of_keys->view(), {Axis::H, Axis::Lkv});
+  }
+  if (call.bias_of_pairs != nullptr) {
+    options.bias =
+        dense<3>(call.bias_of_pairs->view(), {Axis::H, Axis::Lq, Axis::Lkv});
+  }
+  options.attn_weights = seen.all ? AttnWeights::per_head : AttnWeights::none;
+  HEADWISE_ASSIGN(
+      auto result,
+      attention.forward(call.query, call.key, call.key, options,
+                        {.rotary = call.rotary,
+                         .hooks = seen.heads.empty() ? nullptr : &hooks}));
+  made.output = std::move(result.output);
+  if (seen.all) {
+    made.attn_weights.push_back(std::move(result.attn_weights));
+  }
+  return made;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer
