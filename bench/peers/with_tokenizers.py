@@ -1,6 +1,7 @@
 """Encodes texts as `headwise` or as the package `tokenizers` does, with offsets, in one
 call: with_tokenizers.py PEER. The folder of a workload has tokenizer.json and
 texts.json."""
+import itertools
 import json
 import os
 import pathlib
@@ -29,7 +30,8 @@ def make(peer, file, texts):
 
     def run():
         return tokenizer.encode_batch(texts, **options)
-    return run, lambda encoded: {"ids": sum((list(each.ids) for each in encoded), [])}
+    return run, lambda encoded: {
+        "ids": list(itertools.chain.from_iterable(each.ids for each in encoded))}
 
 
 def read(peer, folder):
