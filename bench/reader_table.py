@@ -9,6 +9,7 @@ A table lies between two lines `<!-- NAME -->` and `<!-- end -->`.
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 import report
@@ -22,6 +23,10 @@ ENCODE = "2026-11-22-amd-epyc-ea32ab5-encode"
 PYTHON = "2026-11-25-amd-epyc-8c63eb9-python"
 BF16 = "2026-11-27-amd-epyc-b2aa7104-bf16"
 ENCODE_BF16 = "2026-11-27-amd-epyc-b2aa7104-encode-bf16"
+TOKENIZERS = "2026-11-30-amd-epyc-0ba45044-tokenizers"
+TOKENIZER_NAMES = {"gpt2": "GPT-2, BPE", "smollm2": "SmolLM2, BPE",
+                   "llama2": "Llama 2, BPE of bytes and pieces", "j2": "J2, Unigram",
+                   "minilm": "MiniLM, WordPiece"}
 FASTEST = None
 # What is measured, results, workload, headwise's form, the other form (FASTEST: of all).
 TABLES = {
@@ -117,10 +122,33 @@ def table(rows):
     return "\n".join(lines) + "\n"
 
 
+def tokenizer_table():
+    """How many times as fast as the peer, by language: with one thread, and two."""
+    speed = json.loads((HERE / f"results/{TOKENIZERS}.json").read_text("utf-8"))["speed"]
+    languages = list(dict.fromkeys(key.split(", ")[1] for key in speed))
+
+    def faster(name, language, threads):
+        here, there = (statistics.median(speed[f"{name}, {language}, {threads}"][peer]
+                                         ["seconds"])
+                       for peer in ("headwise", "tokenizers"))
+        number = f"{there / here:.1f}×"
+        return number if there >= here else f"**{number}**"
+    lines = [f"| | {' | '.join(each.capitalize() for each in languages)} |",
+             "| --- |" + " ---: |" * len(languages)]
+    for name, text in TOKENIZER_NAMES.items():
+        cells = [f"{faster(name, each, 1)}, {faster(name, each, 2)}" for each in languages]
+        lines.append(f"| {text} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def made(name):
+    return tokenizer_table() if name == "tokenizers" else table(TABLES[name])
+
+
 def main():
     before = PAGE.read_text("utf-8")
     after = re.sub(r"(<!-- (\w+) -->\n).*?(<!-- end -->)",
-                   lambda found: found[1] + table(TABLES[found[2]]) + found[3], before,
+                   lambda found: found[1] + made(found[2]) + found[3], before,
                    flags=re.S)
     if sys.argv[1:] != ["--check"]:
         PAGE.write_text(after, "utf-8")

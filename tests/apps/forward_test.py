@@ -281,6 +281,7 @@ class ForwardTest(CliTest):
                 ({"hidden_size": 0}, "hidden_size is 0, expected a whole number "),
                 ({"hidden_size": "64"}, "hidden_size is 64, expected a whole number "),
                 ({"num_key_value_heads": 5}, "has 6 heads of size 8, and 5 of keys"),
+                ({"head_dim": 10 ** 6}, "has 6 heads of size 1000000, and 3 of keys, "),
                 ({"quantization_config": {"quant_method": "mxfp4"}},
                  "has quantization_config, mxfp4"),
                 ({"auto_map": {"AutoModel": "x"}}, "has auto_map")):

@@ -158,13 +158,24 @@ Json likeliest_json(const float* logits, std::size_t vocab_size) {
   return list;
 }
 
-Status write_parts(const ForwardFlags& flags, const ForwardParts& parts,
-                   const Tensor<float, 2>& logits) {
+// The logits of a few rows at a time.
+Status write_logits(const std::string& path, const Transformer& model,
+                    const Tensor<float, 2>& hidden, const Executor& executor) {
+  constexpr std::size_t kRows = 64;
+  const auto [rows, size] = hidden.extents();
+  Tensor<float, 2> logits;
+  const auto make = [&, size = size](std::size_t first, std::size_t count)
+      -> Result<TensorView<const float, 2>> {
+    HEADWISE_ASSIGN(
+        logits, model.logits({&hidden(first, 0), {count, size}}, &executor));
+    return logits.view();
+  };
+  return write_npy_rows(path, {rows, model.shape().vocab_size}, kRows, make);
+}
+
+Status write_parts(const ForwardFlags& flags, const ForwardParts& parts) {
   if (!flags.hidden.empty()) {
     HEADWISE_TRY(write_npy(flags.hidden, parts.hidden.view()));
-  }
-  if (!flags.logits.empty()) {
-    HEADWISE_TRY(write_npy(flags.logits, logits.view()));
   }
   std::map<std::string, AnyView> entries;
   for (const auto& [entry, weights] : parts.attn_weights) {
@@ -270,11 +281,11 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
                            hidden.error());
   }
   const RaggedTokens& shown = decoder_ids ? *decoder_ids : ids;
-  Tensor<float, 2> logits;
   if (!flags.logits.empty()) {
-    HEADWISE_ASSIGN(logits, model->logits(*hidden, &executor));
+    HEADWISE_TRY(write_logits(flags.logits, *model, *hidden, executor));
   }
-  HEADWISE_TRY(write_parts(flags, parts, logits));
+  HEADWISE_TRY(write_parts(flags, parts));
+  Tensor<float, 2> logits;
   if (shape.has_logits) {
     HEADWISE_ASSIGN(const auto last, last_rows(shown, *hidden));
     HEADWISE_ASSIGN(logits, model->logits(last, &executor));

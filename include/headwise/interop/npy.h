@@ -32,8 +32,10 @@
 
 #include "headwise/base/any_view.h"
 #include "headwise/base/dtype.h"
+#include "headwise/base/function_ref.h"
 #include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
 #include "headwise/interop/array.h"
 #include "headwise/version.h"
 
@@ -47,6 +49,13 @@ Result<Array> parse_npy(std::span<const std::byte> bytes,
 
 // The file is replaced completely or not at all (atomic_file.h).
 Status write_npy(const std::string& path, const AnyView& view);
+// The same of (rows, columns) float32 of which some rows are there at a time:
+// `make` gives `count` rows from `first` on, at most `at_once`, contiguous and
+// valid until the next call. Its errors are returned.
+using NpyRows = FunctionRef<Result<TensorView<const float, 2>>(
+    std::size_t first, std::size_t count)>;
+Status write_npy_rows(const std::string& path, const Extents<2>& shape,
+                      std::size_t at_once, const NpyRows& make);
 // The bytes that write_npy writes.
 Result<std::vector<std::byte>> format_npy(const AnyView& view);
 

@@ -84,6 +84,16 @@ class Linear {
   static Result<Linear> from_params(TensorView<const Float16, 2> weight,
                                     TensorView<const Float16, 1> bias = {});
 
+  // A projection as after for_inference(), from a weight of which no copy is
+  // made: `fill` writes the rows from number `first` on, (rows, in_features);
+  // several threads call it. `bias` is empty or (out_features). Errors:
+  // shape_mismatch, out_of_memory, unsupported for a HEADWISE_TARGET that is
+  // not available; that of the first rows whose `fill` gave one.
+  static Result<Linear> from_rows(
+      const LinearConfig& config, Tensor<float, 1> bias, Arithmetic arithmetic,
+      FunctionRef<Status(std::size_t first, TensorView<float, 2> rows)> fill,
+      const Executor& executor = Executor::default_executor());
+
   // The same projection in half of the memory (in bfloat16 a third), only for
   // forward(): weight() and bias() are then empty views, the backward passes
   // return an error (unsupported), and update() does nothing.

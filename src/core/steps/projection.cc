@@ -1,7 +1,9 @@
 #include "headwise/steps/projection.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "base/check.h"
 #include "base/memory_overlap.h"
@@ -88,6 +90,52 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
   Linear linear(std::move(weight), std::move(bias), std::move(packed));
   linear.pack_given();
   return linear;
+}
+
+Result<Linear> Linear::from_rows(
+    const LinearConfig& config, Tensor<float, 1> bias, Arithmetic arithmetic,
+    FunctionRef<Status(std::size_t first, TensorView<float, 2> rows)> fill,
+    const Executor& executor) try {
+  const auto [in, out, has_bias] = config;
+  HEADWISE_TRY(check_shape("linear", "bias", bias.extents(), "(out_features)",
+                           {{has_bias ? out : 0}}));
+  const bool in_pairs = arithmetic == Arithmetic::bf16;
+  if (in_pairs) {
+    HEADWISE_TRY(check_target());
+    HEADWISE_TRY(kernels::check_narrow(true));
+  }
+  const std::size_t strips = kernels::count_strips(out);
+  const std::size_t strip_size =
+      in_pairs ? kernels::pair_strip_size(in) : kernels::strip_size(in);
+  const auto size = checked_product(std::array{strips, strip_size});
+  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
+                                   {size.value_or(~std::size_t{0})}));
+  const auto pack = in_pairs ? kernels::pack_pair_strips : kernels::pack_strips;
+  std::vector<Status> of_strips(strips);
+  executor.parallel_for(strips, 1, [&](std::size_t begin, std::size_t end) {
+    auto rows = Tensor<float, 2>::create_unset({kernels::kStripFeatures, in});
+    for (std::size_t n = begin; n < end; ++n) {
+      const std::size_t first = n * kernels::kStripFeatures;
+      const std::size_t count = std::min(kernels::kStripFeatures, out - first);
+      of_strips[n] = rows ? fill(first, {rows->data(), {count, in}})
+                          : Status(rows.error());
+      if (of_strips[n]) {
+        pack(rows->data(), has_bias ? bias.data() + first : nullptr, in, count,
+             packed.data() + n * strip_size);
+      }
+    }
+  });
+  for (const Status& s : of_strips) {
+    HEADWISE_TRY(s);
+  }
+  Linear linear({}, {}, std::move(packed));
+  linear.features_ = {out, in};
+  linear.has_bias_ = has_bias;
+  linear.is_given_ = false;
+  linear.arithmetic_ = arithmetic;
+  return linear;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Linear Linear::for_inference() && {

@@ -1,5 +1,6 @@
 #include "headwise/interop/npy.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/out_of_memory.h"
@@ -39,6 +40,30 @@ Status write_npy(const std::string& path, const AnyView& view) {
         little_endian_bytes(view, bytes, copy);
     const std::array pieces{std::as_bytes(std::span(header)), data};
     return write_file_atomically(path, pieces);
+  });
+}
+
+Status write_npy_rows(const std::string& path, const Extents<2>& shape,
+                      std::size_t at_once, const NpyRows& make) {
+  return catching_out_of_memory([&]() -> Status {
+    const auto [rows, columns] = shape;
+    HEADWISE_ASSIGN(const auto header,
+                    format_npy_header(AnyView(nullptr, DType::float32, shape),
+                                      {"write_npy", path}));
+    const std::size_t pieces = (rows + at_once - 1) / at_once;
+    std::vector<std::byte> copy;
+    const auto piece =
+        [&](std::size_t n) -> Result<std::span<const std::byte>> {
+      if (n == 0) {
+        return std::as_bytes(std::span(header));
+      }
+      const std::size_t first = (n - 1) * at_once;
+      HEADWISE_ASSIGN(const auto made,
+                      make(first, std::min(at_once, rows - first)));
+      return little_endian_bytes(AnyView(made), made.size() * sizeof(float),
+                                 copy);
+    };
+    return write_file_atomically(path, 1 + pieces, piece);
   });
 }
 

@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "headwise/base/half.h"
 #include "headwise/interop/npy.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
@@ -169,12 +172,32 @@ Result<ParamRows> ParamFile::rows(std::string_view operation,
                    find_gguf_type(DType::float32), kept};
 }
 
-void ParamRows::copy_row(std::size_t row, float* to) const {
-  const std::size_t blocks = features / type->elements;
+namespace {
+
+template <class Number>
+void widen_all(const unsigned char* from, std::size_t count, float* to) {
+  const auto* const numbers = reinterpret_cast<const Number*>(from);
+  std::transform(numbers, numbers + count, to,
+                 [](Number n) { return widened(n); });
+}
+
+}  // namespace
+
+void ParamRows::copy_part(std::size_t row, std::size_t first, std::size_t count,
+                          float* to) const {
   const auto* const from =
-      static_cast<const unsigned char*>(data) + row * blocks * type->bytes;
-  for (std::size_t n = 0; n < blocks; ++n) {
-    type->widen(from + n * type->bytes, to + n * type->elements);
+      static_cast<const unsigned char*>(data) +
+      (row * features + first) / type->elements * type->bytes;
+  if (type->dtype == DType::float32) {
+    std::memcpy(to, from, count * sizeof(float));
+  } else if (type->dtype == DType::bfloat16) {
+    widen_all<BFloat16>(from, count, to);
+  } else if (type->dtype == DType::float16) {
+    widen_all<Float16>(from, count, to);
+  } else {
+    for (std::size_t n = 0; n < count / type->elements; ++n) {
+      type->widen(from + n * type->bytes, to + n * type->elements);
+    }
   }
 }
 

@@ -19,7 +19,12 @@ struct ParamRows {
   std::shared_ptr<const void> owner{};
 
   // `to` has `features` numbers.
-  void copy_row(std::size_t row, float* to) const;
+  void copy_row(std::size_t row, float* to) const {
+    copy_part(row, 0, features, to);
+  }
+  // The features from `first` on; both numbers are multiples of a block.
+  void copy_part(std::size_t row, std::size_t first, std::size_t count,
+                 float* to) const;
 };
 #pragma GCC visibility pop
 

@@ -22,11 +22,14 @@ Status check_settings(const JsonPart& config, const StackSpec& stack) {
                         ErrorCode::unsupported);
   }
   const HeadsSpec& heads = stack.heads;
-  if (heads.head_dim == 0 || heads.num_heads % heads.num_kv_heads != 0) {
+  if (heads.head_dim == 0 || heads.head_dim > kMostHeads ||
+      heads.num_heads > kMostHeads ||
+      heads.num_heads % heads.num_kv_heads != 0) {
     return config.fault(
         message("has {} heads of size {}, and {} of keys", heads.num_heads,
                 heads.head_dim, heads.num_kv_heads),
-        "a size of at least 1, and a divisor of the heads");
+        message("numbers from 1 to {}, and a divisor of the heads",
+                kMostHeads));
   }
   if (!(stack.norm.eps > 0 && stack.norm.eps < 1 && heads.scale > 0 &&
         std::isfinite(heads.scale))) {

@@ -1,6 +1,7 @@
 // The families of models: each turns its settings into a description.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "transformer/description.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
+
+// Of a layer, and of the features of one.
+inline constexpr std::size_t kMostHeads = std::size_t{1} << 16U;
 
 struct Family {
   std::string_view model_type;

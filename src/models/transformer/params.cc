@@ -9,25 +9,6 @@
 namespace headwise::inline HEADWISE_ABI::transformer {
 namespace {
 
-// All rows of one matrix, then those of another.
-Result<Tensor<float, 2>> stacked(const Tensor<float, 2>& first,
-                                 const Tensor<float, 2>& second) {
-  HEADWISE_ASSIGN(auto all,
-                  Tensor<float, 2>::create_unset(
-                      {first.extent(0) + second.extent(0), first.extent(1)}));
-  std::ranges::copy(second.elements(),
-                    std::ranges::copy(first.elements(), all.data()).out);
-  return all;
-}
-Result<Tensor<float, 1>> stacked(const Tensor<float, 1>& first,
-                                 const Tensor<float, 1>& second) {
-  HEADWISE_ASSIGN(
-      auto all, Tensor<float, 1>::create_unset({first.size() + second.size()}));
-  std::ranges::copy(second.elements(),
-                    std::ranges::copy(first.elements(), all.data()).out);
-  return all;
-}
-
 class StackReader {
  public:
   StackReader(const TensorReader& tensors, const StackSpec& stack)
@@ -266,21 +247,10 @@ class StackReader {
     const TensorName& fused = *tensors_.find(Part::w_qkv);
     const NamedSize all{"(heads + 2 kv_heads) * head_dim",
                         D * (heads.num_heads + 2 * heads.num_kv_heads)};
-    HEADWISE_ASSIGN(const auto weights,
-                    tensors_.matrix(fused, all, hidden_size(), layer));
-    HEADWISE_ASSIGN(const auto biases, tensors_.bias(fused, all, layer));
-    const std::size_t E = stack_.hidden_size;
-    HEADWISE_ASSIGN(auto weight, Tensor<float, 2>::create_unset({rows, E}));
-    HEADWISE_ASSIGN(auto added,
-                    Tensor<float, 1>::create_unset({fused.bias ? rows : 0}));
-    for (std::size_t n = 0; n < rows; ++n) {
-      const std::size_t row = fused_row(fused.form, part, n, heads);
-      std::copy_n(&weights(row, 0), E, &weight(n, 0));
-      if (fused.bias) {
-        added(n) = biases(row);
-      }
-    }
-    return tensors_.packed(std::move(weight), std::move(added));
+    return tensors_.linear_of_some(
+        {&fused, all}, rows,
+        [&](std::size_t n) { return fused_row(fused.form, part, n, heads); },
+        hidden_size(), layer);
   }
 
   // The table of distances, normed.
@@ -357,16 +327,8 @@ class StackReader {
                       tensors_.linear(row, size, hidden_size(), layer));
       return made(std::move(up), false);
     }
-    HEADWISE_ASSIGN(const auto first,
-                    tensors_.matrix(*gate, size, hidden_size(), layer));
-    HEADWISE_ASSIGN(const auto second,
-                    tensors_.matrix(row, size, hidden_size(), layer));
-    HEADWISE_ASSIGN(const auto first_bias, tensors_.bias(*gate, size, layer));
-    HEADWISE_ASSIGN(const auto second_bias, tensors_.bias(row, size, layer));
-    HEADWISE_ASSIGN(auto weight, stacked(first, second));
-    HEADWISE_ASSIGN(auto added, stacked(first_bias, second_bias));
-    HEADWISE_ASSIGN(auto up,
-                    tensors_.packed(std::move(weight), std::move(added)));
+    HEADWISE_ASSIGN(auto up, tensors_.linear_of({{gate, size}, {&row, size}},
+                                                hidden_size(), layer));
     return made(std::move(up), true);
   }
 
@@ -471,30 +433,21 @@ Status read_unembedding(const TensorReader& tensors,
   const TensorName& row = is_there || !description.unembedding->tied
                               ? *own
                               : *tensors.find(Part::tokens);
-  HEADWISE_ASSIGN(auto weight, tensors.matrix(row, vocab_size, features));
-  HEADWISE_ASSIGN(auto bias, tensors.bias(row, vocab_size));
   const TensorName* const added = tensors.find(Part::unembedding_bias);
-  if (added != nullptr && tensors.has(*added, "")) {
-    HEADWISE_ASSIGN(const auto name, tensors.name_of(*added, ""));
-    HEADWISE_ASSIGN(const auto values,
-                    tensors.tensor<2>(name, {NamedSize{"1", 1}, vocab_size}));
-    HEADWISE_ASSIGN(bias, Tensor<float, 1>::create_unset({vocab_size.size}));
-    std::ranges::copy(values.elements(), bias.data());
+  if (added == nullptr || !tensors.has(*added, "")) {
+    HEADWISE_ASSIGN(params.unembedding,
+                    tensors.linear(row, vocab_size, features));
+    return ok();
   }
+  HEADWISE_ASSIGN(auto weight, tensors.matrix(row, vocab_size, features));
+  HEADWISE_ASSIGN(const auto name, tensors.name_of(*added, ""));
+  HEADWISE_ASSIGN(const auto values,
+                  tensors.tensor<2>(name, {NamedSize{"1", 1}, vocab_size}));
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 1>::create_unset({vocab_size.size}));
+  std::ranges::copy(values.elements(), bias.data());
   HEADWISE_ASSIGN(params.unembedding,
                   tensors.packed(std::move(weight), std::move(bias)));
   return ok();
-}
-
-}  // namespace
-
-Status RowNorm::apply(TensorView<const float, 3> x, TensorView<float, 3> y,
-                      const Executor& executor) const {
-  const auto as_heads = [](auto view) {
-    return TensorView(view.data(),
-                      Extents<4>{1, view.extent(1), 1, view.extent(2)});
-  };
-  return norm_heads(norm, params, as_heads(x), as_heads(y), executor);
 }
 
 Result<Params> read_params(const ParamFile& file,

@@ -1,6 +1,7 @@
 #include "transformer/tensor_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -113,21 +114,7 @@ Result<Tensor<float, 2>> TensorReader::matrix(const TensorName& row,
                                               NamedSize out, NamedSize in,
                                               std::size_t layer) const {
   HEADWISE_ASSIGN(const auto name, name_of(row, ".weight", layer));
-  const bool is_transposed = row.form == Form::transposed;
-  HEADWISE_ASSIGN(auto lying, is_transposed ? tensor<2>(name, {in, out})
-                                            : tensor<2>(name, {out, in}));
-  if (row.form != Form::transposed && row.form != Form::rotary_pairs) {
-    return lying;
-  }
-  HEADWISE_ASSIGN(auto weight,
-                  Tensor<float, 2>::create_unset({out.size, in.size}));
-  for (std::size_t o = 0; o < out.size; ++o) {
-    const std::size_t paired = paired_row(o, stack_.heads.head_dim);
-    for (std::size_t i = 0; i < in.size; ++i) {
-      weight(o, i) = is_transposed ? lying(i, o) : lying(paired, i);
-    }
-  }
-  return weight;
+  return tensor<2>(name, {out, in});
 }
 
 Result<Tensor<float, 1>> TensorReader::bias(const TensorName& row,
@@ -148,6 +135,133 @@ Result<Tensor<float, 1>> TensorReader::bias(const TensorName& row,
   return bias;
 }
 
+// A weight in the bytes of its file.
+struct OpenWeight {
+  std::string name{};
+  ParamRows table{};
+  Form form = Form::plain;
+  std::size_t rows = 0;
+};
+
+namespace {
+
+// Its rows `of(0)`, `of(1)`, ...
+void copy_rows(const OpenWeight& weight, std::size_t head_dim,
+               FunctionRef<std::size_t(std::size_t)> of,
+               TensorView<float, 2> to) {
+  const auto [count, in] = to.extents();
+  for (std::size_t n = 0; n < count && weight.form != Form::transposed; ++n) {
+    const std::size_t row = of(n);
+    weight.table.copy_row(
+        weight.form == Form::rotary_pairs ? paired_row(row, head_dim) : row,
+        &to(n, 0));
+  }
+  // Rows that follow one another are columns side by side.
+  const bool in_order =
+      weight.form == Form::transposed && of(count - 1) - of(0) == count - 1;
+  std::array<float, 64> column{};
+  for (std::size_t i = 0; i < in && weight.form == Form::transposed; ++i) {
+    if (in_order && count <= column.size()) {
+      weight.table.copy_part(i, of(0), count, column.data());
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      if (in_order && count <= column.size()) {
+        to(n, i) = column[n];
+      } else {
+        weight.table.copy_part(i, of(n), 1, &to(n, i));
+      }
+    }
+  }
+}
+
+bool all_finite(TensorView<const float, 2> rows) {
+  return std::all_of(rows.data(), rows.data() + rows.size(),
+                     [](float e) { return std::isfinite(e); });
+}
+
+}  // namespace
+
+Result<OpenWeight> TensorReader::open(const NamedRows& named, NamedSize in,
+                                      std::size_t layer) const {
+  const TensorName& row = *named.row;
+  OpenWeight weight{.form = row.form, .rows = named.rows.size};
+  HEADWISE_ASSIGN(weight.name, name_of(row, ".weight", layer));
+  HEADWISE_ASSIGN(weight.table, file_.rows(kReadTransformer, weight.name));
+  std::array sizes{named.rows, in};
+  if (row.form == Form::transposed) {
+    std::ranges::reverse(sizes);
+  }
+  HEADWISE_TRY(check_sizes(weight.name,
+                           std::array{weight.table.rows, weight.table.features},
+                           sizes));
+  return weight;
+}
+
+Result<Linear> TensorReader::assembled(
+    std::span<const OpenWeight> weights, std::size_t out,
+    FunctionRef<std::size_t(std::size_t)> row_of, NamedSize in,
+    Tensor<float, 1> bias) const {
+  const auto fill = [&](std::size_t first,
+                        TensorView<float, 2> rows) -> Status {
+    std::size_t begin = 0;  // of a weight
+    const std::size_t end = first + rows.extent(0);
+    for (const OpenWeight& weight : weights) {
+      const std::size_t from = std::max(first, begin);
+      const std::size_t to =
+          std::min(end, begin + (weights.size() == 1 ? out : weight.rows));
+      if (from < to) {
+        copy_rows(weight, stack_.heads.head_dim,
+                  [&](std::size_t n) { return row_of(from - begin + n); },
+                  {&rows(from - first, 0), {to - from, in.size}});
+      }
+      begin += weight.rows;
+    }
+    if (all_finite(rows)) {
+      return ok();
+    }
+    for (const OpenWeight& weight : weights) {
+      HEADWISE_ASSIGN(const Array whole, file_.read(weight.name));
+      HEADWISE_TRY(check_values(weight.name, whole.view()));
+    }
+    return ok();
+  };
+  const bool has_bias = bias.size() != 0;
+  return Linear::from_rows(
+      {.in_features = in.size, .out_features = out, .bias = has_bias},
+      std::move(bias), arithmetic_, fill);
+}
+
+Result<Linear> TensorReader::linear_of(std::initializer_list<NamedRows> parts,
+                                       NamedSize in, std::size_t layer) const {
+  std::vector<OpenWeight> weights;
+  std::vector<float> biases;
+  std::size_t out = 0;
+  for (const NamedRows& part : parts) {
+    HEADWISE_ASSIGN(weights.emplace_back(), open(part, in, layer));
+    HEADWISE_ASSIGN(const auto added, bias(*part.row, part.rows, layer));
+    biases.insert(biases.end(), added.data(), added.data() + added.size());
+    out += part.rows.size;
+  }
+  HEADWISE_ASSIGN(auto all, Tensor<float, 1>::create_unset({biases.size()}));
+  std::ranges::copy(biases, all.data());
+  return assembled(
+      weights, out, [](std::size_t n) { return n; }, in, std::move(all));
+}
+
+Result<Linear> TensorReader::linear_of_some(
+    const NamedRows& all, std::size_t rows,
+    FunctionRef<std::size_t(std::size_t)> row_of, NamedSize in,
+    std::size_t layer) const {
+  HEADWISE_ASSIGN(const auto weight, open(all, in, layer));
+  HEADWISE_ASSIGN(const auto biases, bias(*all.row, all.rows, layer));
+  HEADWISE_ASSIGN(auto some, Tensor<float, 1>::create_unset(
+                                 {biases.size() == 0 ? 0 : rows}));
+  for (std::size_t n = 0; n < some.size(); ++n) {
+    some(n) = biases(row_of(n));
+  }
+  return assembled({&weight, 1}, rows, row_of, in, std::move(some));
+}
+
 Result<Linear> TensorReader::packed(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias) const {
   HEADWISE_ASSIGN(auto linear,
@@ -156,13 +270,6 @@ Result<Linear> TensorReader::packed(Tensor<float, 2> weight,
     HEADWISE_ASSIGN(linear, linear.in_bf16());
   }
   return std::move(linear).for_inference();
-}
-
-Result<Linear> TensorReader::linear(const TensorName& row, NamedSize out,
-                                    NamedSize in, std::size_t layer) const {
-  HEADWISE_ASSIGN(auto weight, matrix(row, out, in, layer));
-  HEADWISE_ASSIGN(auto added, bias(row, out, layer));
-  return packed(std::move(weight), std::move(added));
 }
 
 Result<HeadNormParams> TensorReader::norm(const TensorName& row, NamedSize size,

@@ -3,13 +3,14 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headwise/base/arithmetic.h"
+#include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/file_subject.h"
@@ -29,6 +30,13 @@ inline constexpr std::size_t kNoLayer = ~std::size_t{0};
 struct NamedSize {
   std::string_view name;
   std::size_t size = 0;
+};
+
+struct OpenWeight;
+
+struct NamedRows {
+  const TensorName* row = nullptr;
+  NamedSize rows{};
 };
 
 // Errors of all: io_error; bad_data for a tensor that is missing, not finite or
@@ -60,18 +68,28 @@ class TensorReader {
   // A table, in the bytes of its file.
   Result<ParamRows> rows(const std::string& name,
                          std::span<const NamedSize> sizes) const;
-  // (out, in), whatever way it lies.
+  // (out, in).
   Result<Tensor<float, 2>> matrix(const TensorName& row, NamedSize out,
                                   NamedSize in,
                                   std::size_t layer = kNoLayer) const;
   // Empty where the row has none.
   Result<Tensor<float, 1>> bias(const TensorName& row, NamedSize size,
                                 std::size_t layer = kNoLayer) const;
+  // Ready to compute in the model's arithmetic, whatever way they lie.
   Result<Linear> linear(const TensorName& row, NamedSize out, NamedSize in,
-                        std::size_t layer = kNoLayer) const;
+                        std::size_t layer = kNoLayer) const {
+    return linear_of({{&row, out}}, in, layer);
+  }
+  // All rows of several, one after another.
+  Result<Linear> linear_of(std::initializer_list<NamedRows> parts, NamedSize in,
+                           std::size_t layer) const;
+  // `rows` rows: row n is row `row_of(n)` of a tensor.
+  Result<Linear> linear_of_some(const NamedRows& all, std::size_t rows,
+                                FunctionRef<std::size_t(std::size_t)> row_of,
+                                NamedSize in, std::size_t layer) const;
   Result<HeadNormParams> norm(const TensorName& row, NamedSize size,
                               std::size_t layer = kNoLayer) const;
-  // Ready to compute in the model's arithmetic.
+  // The same of parameters that lie in no tensor of their own.
   Result<Linear> packed(Tensor<float, 2> weight, Tensor<float, 1> bias) const;
 
  private:
@@ -83,6 +101,13 @@ class TensorReader {
   // The name in the file, which may be without the outer name; empty: none.
   std::string found_name(const TensorName& row, std::string_view end,
                          std::size_t layer) const;
+  Result<OpenWeight> open(const NamedRows& named, NamedSize in,
+                          std::size_t layer) const;
+  // `out` rows: of one weight, row n is its row `row_of(n)`; of several, all of
+  // theirs.
+  Result<Linear> assembled(std::span<const OpenWeight> weights, std::size_t out,
+                           FunctionRef<std::size_t(std::size_t)> row_of,
+                           NamedSize in, Tensor<float, 1> bias) const;
   Status check_sizes(const std::string& name,
                      std::span<const std::size_t> shape,
                      std::span<const NamedSize> sizes) const;

@@ -162,6 +162,58 @@ TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
   }
 }
 
+TEST(LinearTest, FromRowsItHasTheBitsOfItsWeight) {
+  for (const std::size_t out : {1u, 16u, 33u, 80u}) {
+    for (const bool bias : {false, true}) {
+      const Linear whole = linear_of(20, out, bias);
+      const auto fill = [&](std::size_t first,
+                            TensorView<float, 2> rows) -> Status {
+        std::copy_n(&whole.weight()(first, 0), rows.size(), rows.data());
+        return ok();
+      };
+      const auto x = uniform<3>({1, 3, 20}, 12);
+      for (const Arithmetic arithmetic :
+           {Arithmetic::exact, Arithmetic::bf16}) {
+        auto added = Tensor<float, 1>::create({whole.bias().extent(0)}).value();
+        std::ranges::copy(bias_of(whole), added.data());
+        const Linear made = Linear::from_rows({20, out, bias}, std::move(added),
+                                              arithmetic, fill)
+                                .value();
+        EXPECT_FALSE(made.keeps_params());
+        EXPECT_EQ(made.has_bias(), bias);
+        EXPECT_EQ(made.arithmetic(), arithmetic);
+        const Linear expected = arithmetic == Arithmetic::exact
+                                    ? linear_of(20, out, bias)
+                                    : whole.in_bf16().value();
+        EXPECT_TRUE(
+            same_bits(made.forward(x).value(), expected.forward(x).value()));
+      }
+    }
+  }
+}
+
+TEST(LinearTest, FromRowsTheFirstErrorIsReturned) {
+  const auto fill = [](std::size_t first, TensorView<float, 2> rows) -> Status {
+    std::fill_n(rows.data(), rows.size(), 0.0F);
+    return first < 32 ? ok()
+                      : Status(Error(ErrorCode::bad_data,
+                                     {.operation = "rows",
+                                      .given = message("{}", first)}));
+  };
+  const auto executor = Executor::with_threads(3).value();
+  EXPECT_THAT(
+      Linear::from_rows({4, 100, false}, {}, Arithmetic::exact, fill, executor),
+      HasError(
+          {.code = ErrorCode::bad_data, .operation = "rows", .given = {"32"}}));
+  EXPECT_THAT(
+      Linear::from_rows({4, 100, true}, {}, Arithmetic::exact, fill, executor),
+      HasError({.code = ErrorCode::shape_mismatch,
+                .operation = "linear",
+                .argument = "bias",
+                .given = {"(0)"},
+                .expected = {"(100)"}}));
+}
+
 TEST(LinearTest, InBf16ForInferenceItHasAQuarterOfTheParameters) {
   const Tensor<float, 3> x = uniform<3>({2, 5, 400}, 3);
   const Tensor<float, 3> y =

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "interop/files.h"
@@ -184,6 +185,37 @@ TEST(NpyTest, StridedViewsAreWrittenInCOrder) {
   const auto bytes = format_npy(odd).value();
   EXPECT_THAT(elements_of<float>(std::span(bytes).last(24)),
               ElementsAre(2, 1, 0, 2, 1, 0));
+}
+
+TEST(NpyTest, RowsMadeOneAfterAnotherAreWrittenAsAWhole) {
+  std::vector<float> values(7 * 3);
+  std::iota(values.begin(), values.end(), 0.0F);
+  const TensorView<const float, 2> all(values.data(), {7, 3});
+  const TempFolder folder;
+  for (const std::size_t at_once : {1u, 3u, 7u, 100u}) {
+    std::size_t next = 0;
+    const auto make =
+        [&](std::size_t first,
+            std::size_t count) -> Result<TensorView<const float, 2>> {
+      EXPECT_EQ(first, next);
+      EXPECT_LE(count, at_once);
+      next += count;
+      return TensorView<const float, 2>(&all(first, 0), {count, 3});
+    };
+    ASSERT_TRUE(write_npy_rows(folder / "x.npy", {7, 3}, at_once, make));
+    EXPECT_EQ(file_bytes(folder / "x.npy"), format_npy(all).value());
+  }
+  const auto fails =
+      [&](std::size_t first,
+          std::size_t count) -> Result<TensorView<const float, 2>> {
+    if (first != 0) {
+      return Error(ErrorCode::unsupported);
+    }
+    return TensorView<const float, 2>(&all(0, 0), {count, 3});
+  };
+  EXPECT_THAT(write_npy_rows(folder / "x.npy", {7, 3}, 2, fails),
+              IsError(ErrorCode::unsupported, ""));
+  EXPECT_EQ(file_bytes(folder / "x.npy"), format_npy(all).value());
 }
 
 TEST(NpyTest, WhatNumpyHasNoNameForIsNotWritten) {

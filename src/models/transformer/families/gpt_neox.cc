@@ -1,4 +1,5 @@
 // GPT-NeoX (Pythia), OPT and Falcon.
+#include <algorithm>
 #include <cmath>
 
 #include "headwise/base/half.h"
@@ -124,7 +125,10 @@ Result<Description> describe_opt(const JsonPart& config) {
 
 // The slopes are rounded to bfloat16.
 Status set_slopes(Description& made) {
-  HEADWISE_ASSIGN(const auto slopes, alibi_slopes(made.stack.heads.num_heads));
+  // Too many are an error later.
+  HEADWISE_ASSIGN(
+      const auto slopes,
+      alibi_slopes(std::min(made.stack.heads.num_heads, kMostHeads)));
   for (const float slope : slopes.elements()) {
     made.stack.heads.key_slopes.push_back(widened(narrowed_to_bfloat16(slope)));
   }
