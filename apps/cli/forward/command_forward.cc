@@ -168,7 +168,7 @@ Status write_logits(const std::string& path, const Transformer& model,
       -> Result<TensorView<const float, 2>> {
     HEADWISE_ASSIGN(
         logits, model.logits({&hidden(first, 0), {count, size}}, &executor));
-    return logits.view();
+    return TensorView<const float, 2>(logits.view());
   };
   return write_npy_rows(path, {rows, model.shape().vocab_size}, kRows, make);
 }

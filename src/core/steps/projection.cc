@@ -96,7 +96,9 @@ Result<Linear> Linear::from_rows(
     const LinearConfig& config, Tensor<float, 1> bias, Arithmetic arithmetic,
     FunctionRef<Status(std::size_t first, TensorView<float, 2> rows)> fill,
     const Executor& executor) try {
-  const auto [in, out, has_bias] = config;
+  const std::size_t in = config.in_features;
+  const std::size_t out = config.out_features;
+  const bool has_bias = config.bias;
   HEADWISE_TRY(check_shape("linear", "bias", bias.extents(), "(out_features)",
                            {{has_bias ? out : 0}}));
   const bool in_pairs = arithmetic == Arithmetic::bf16;

@@ -46,7 +46,7 @@ Status write_npy(const std::string& path, const AnyView& view) {
 Status write_npy_rows(const std::string& path, const Extents<2>& shape,
                       std::size_t at_once, const NpyRows& make) {
   return catching_out_of_memory([&]() -> Status {
-    const auto [rows, columns] = shape;
+    const std::size_t rows = shape[0];
     HEADWISE_ASSIGN(const auto header,
                     format_npy_header(AnyView(nullptr, DType::float32, shape),
                                       {"write_npy", path}));

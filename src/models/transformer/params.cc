@@ -450,6 +450,17 @@ Status read_unembedding(const TensorReader& tensors,
   return ok();
 }
 
+}  // namespace
+
+Status RowNorm::apply(TensorView<const float, 3> x, TensorView<float, 3> y,
+                      const Executor& executor) const {
+  const auto as_heads = [](auto view) {
+    return TensorView(view.data(),
+                      Extents<4>{1, view.extent(1), 1, view.extent(2)});
+  };
+  return norm_heads(norm, params, as_heads(x), as_heads(y), executor);
+}
+
 Result<Params> read_params(const ParamFile& file,
                            const Description& description,
                            Arithmetic arithmetic) {
