@@ -1,5 +1,5 @@
 """Writes tiny models of several families, and a GGUF file, for the fuzz target of
-models: write_fuzz_seeds.py FOLDER"""
+models (tests/models/models/data): write_fuzz_seeds.py FOLDER"""
 import dataclasses
 import pathlib
 import sys
