@@ -278,6 +278,8 @@ class ForwardTest(CliTest):
                 ({"layer_types": ["linear_attention"] * 3},
                  "layer_types[0] is not known, expected full_attention, "),
                 ({"layer_types": ["full_attention"]}, "layer_types has length 1, "),
+                ({"layer_types": ["full_attention", "full_attention", None]},
+                 "layer_types[2] is not known, expected full_attention, "),
                 ({"hidden_size": 0}, "hidden_size is 0, expected a whole number "),
                 ({"hidden_size": "64"}, "hidden_size is 64, expected a whole number "),
                 ({"num_key_value_heads": 5}, "has 6 heads of size 8, and 5 of keys"),

@@ -28,7 +28,10 @@ class JsonPart {
         path_(std::move(path)) {}
 
   bool exists() const { return json_ != nullptr; }
-  const Json& json() const { return *json_; }  // only if it exists
+  const Json& json() const {  // null if it does not exist
+    static const Json kNull;
+    return exists() ? *json_ : kNull;
+  }
   const std::string& path() const { return path_; }
   const FileSubject& subject() const { return subject_; }
 

@@ -10,7 +10,7 @@ namespace {
 unsigned char byte_index(char byte) { return static_cast<unsigned char>(byte); }
 
 // The first eight bytes as a number of the same order.
-std::uint64_t first_bytes(std::string_view text) {
+std::uint64_t ordered_bytes(std::string_view text) {
   std::uint64_t number = 0;
   for (std::size_t n = 0; n < sizeof(number); ++n) {
     number = number << 8U | (n < text.size() ? byte_index(text[n]) : 0U);
@@ -23,7 +23,7 @@ void sort_by_text(std::vector<PieceTrie::Piece>& pieces) {
   std::vector<std::pair<std::uint64_t, PieceTrie::Piece>> keyed;
   keyed.reserve(pieces.size());
   for (const PieceTrie::Piece& piece : pieces) {
-    keyed.emplace_back(first_bytes(piece.first), piece);
+    keyed.emplace_back(ordered_bytes(piece.first), piece);
   }
   std::ranges::sort(keyed);
   std::ranges::transform(keyed, pieces.begin(),
