@@ -29,7 +29,7 @@ class JsonPart {
 
   bool exists() const { return json_ != nullptr; }
   const Json& json() const {  // null if it does not exist
-    static const Json kNull;
+    static const Json kNull{};
     return exists() ? *json_ : kNull;
   }
   const std::string& path() const { return path_; }
