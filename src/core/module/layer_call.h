@@ -33,7 +33,8 @@ Status check_layer_options(const LayerState& layer,
 Status check_training_dropout(const Dropout& dropout);
 
 // What the call rotates by; null: nothing.
-const Rotary* rotary_of(const LayerState& layer, const LayerOptions& options);
+HEADWISE_HIDDEN const Rotary* rotary_of(const LayerState& layer,
+                                        const LayerOptions& options);
 
 // The caller's options with the layer's own arithmetic and dropout.
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call);

@@ -39,8 +39,8 @@ struct GgufContents {
 // unsupported for other versions and byte orders, and for lists of lists.
 Result<GgufMetadata> read_gguf_metadata(std::string_view bytes,
                                         const FileSubject& subject);
-Result<GgufContents> read_gguf(std::string_view bytes,
-                               const FileSubject& subject);
+HEADWISE_HIDDEN Result<GgufContents> read_gguf(std::string_view bytes,
+                                               const FileSubject& subject);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
