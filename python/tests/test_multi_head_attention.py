@@ -246,6 +246,17 @@ def test_rotary_positions():
     np.testing.assert_array_equal(made.forward(x), layer().forward(x))
 
 
+def test_rotary_factors_of_each_pair():
+    x = tensors()[0]
+    plain, scaled = (layer(rotary={"rotary_dim": 6, "base": 100.0, "scaling": scaling})
+                     for scaling in ({"kind": "linear", "factor": 2.0},
+                                     {"kind": "longrope", "factors": [2.0, 2, 2]}))
+    np.testing.assert_array_equal(plain.forward(x), scaled.forward(x))
+    other = layer(rotary={"rotary_dim": 6, "base": 100.0, "scaling": {
+        "kind": "longrope", "factors": (2.0, 3.0, 4.0), "attention_factor": 1.5}})
+    assert not np.array_equal(plain.forward(x), other.forward(x))
+
+
 def test_open_sizes():
     made = layer(query_dim="open", kdim="open", vdim="open")
     assert made.config["kdim"] == "open"
@@ -322,6 +333,12 @@ def test_threads_that_use_and_change_a_layer():
         (lambda: layer(rotary={"rotary_dim": 3}), ValueError, "rotary_dim"),
         (lambda: layer(rotary={"rotary_dim": 2, "scaling": {"kind": "yarn", "fact": 2}}),
          TypeError, "rotary.scaling has no option 'fact'"),
+        (lambda: layer(rotary={"rotary_dim": 4, "scaling": {"kind": "longrope",
+                                                            "factors": 2}}),
+         TypeError, "rotary.scaling.factors is 2, expected a list of numbers"),
+        (lambda: layer(rotary={"rotary_dim": 4, "scaling": {"kind": "longrope",
+                                                            "factors": [1.0]}}),
+         ValueError, "scaling.factors has length 1"),
         (lambda: layer(qk_norm=3), TypeError, "qk_norm is 3, expected a dict"),
         (lambda: layer(kdim="closed"), ValueError, "kdim is 'closed', expected open"),
         (lambda: layer().forward(tensors()[0][..., :3]), ValueError, "query has shape"),
