@@ -33,7 +33,7 @@ constexpr CommandHelp kForwardHelp = {
     .description = "run a model on token ids",
     .examples =
         R"(  headwise forward --model SmolLM2-135M --ids 504,4574,216
-  headwise forward --model DIR --ids ids.json --logits logits.npy
+  headwise forward --model SmolLM2-135M.gguf --ids ids.json --logits logits.npy
   headwise forward --model DIR --ids 5,17,3 --attn-weights weights.npz)"};
 
 struct ForwardFlags {
@@ -300,7 +300,8 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
 void add_forward_options(const Arguments& command, ForwardFlags& flags) {
   command.keep_line(flags.line);
   command.add(
-      {{"--model", &flags.model, input_file("DIR"), "the folder of a model"},
+      {{"--model", &flags.model, input_file("DIR|FILE"),
+        "the folder of a model, or a GGUF file"},
        {"--ids", &flags.ids, any_text("IDS|FILE"),
         "token ids, 5,17,3, or a file of sequences: JSON, or a line for each"},
        {"--decoder-ids", &flags.decoder_ids, any_text("IDS|FILE"),
