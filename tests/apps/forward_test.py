@@ -181,6 +181,7 @@ class ForwardTest(CliTest):
                 ({"llama.rope.scaling.type": "spiral"},
                  'llama.rope.scaling.type is "spiral", expected none, linear or yarn'),
                 ({"llama.rope.dimension_count": 4}, "llama.rope.dimension_count is 4"),
+                ({"llama.vocab_size": 95}, "(vocab_size, embedding_size) = (95, 48)"),
                 ({"llama.block_count": 9}, "has no blk.3.attn_norm.weight"),
                 ({"llama.block_count": 2}, "blk.2.attn_k.weight is a tensor that is "),
                 ({"general.alignment": 24},
@@ -231,7 +232,8 @@ class ForwardTest(CliTest):
                         some[entry][:, 0], all_heads[layer][:, int(head)])
         for heads, said in (("0.6", "is 0.6, expected one of 3 layers with 6 heads"),
                             ("9.0", "is 9.0"), ("cross.0.0", "one of 0 layers"),
-                            ("0", "is 0, expected LAYER.HEAD")):
+                            ("0", "is 0, expected LAYER.HEAD"),
+                            ("1.2,0.0,1.2", "has 1.2 twice, expected each head once")):
             done = self.run_it("forward", "--model", "llama_gqa", "--ids", "5",
                                "--attn-weights", "w.npz", "--heads", heads)
             self.assertIn(done.returncode, (BAD_INPUT, USAGE), done)

@@ -99,6 +99,10 @@ Result<std::vector<AttentionPlace>> parse_heads(const std::string& text) {
     }
     place.layer = head->layer;
     place.head = head->head;
+    if (std::ranges::find(heads, place) != heads.end()) {
+      return option_error("--heads", message("has {} twice", entry_of(place)),
+                          "each head once");
+    }
     heads.push_back(place);
     begin = end + 1;
   }

@@ -74,6 +74,8 @@ struct AttentionPlace {
   AttentionKind kind = AttentionKind::self;
   std::size_t layer = 0;
   std::optional<std::size_t> head{};  // none: all
+
+  bool operator==(const AttentionPlace&) const = default;
 };
 
 struct TransformerPass {

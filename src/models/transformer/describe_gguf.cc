@@ -58,7 +58,7 @@ constexpr auto kSettings = std::to_array<SettingName>(
      {"rope.scaling.attn_factor", ""},
      {"rope.scaling.finetuned", ""},
      {"expert_count", ""},
-     {"vocab_size", ""}});
+     {"vocab_size", "vocab_size"}});
 // GPT-2's settings have names of their own.
 constexpr auto kGpt2Names =
     std::to_array<SettingName>({{"max_position_embeddings", "n_positions"},
@@ -187,7 +187,8 @@ class GgufDescriber {
       put(config, name, *given);
     }
     const auto tokens = contents_.tensors.find("token_embd.weight");
-    if (tokens != contents_.tensors.end() && !tokens->second.shape.empty()) {
+    if (!find("vocab_size") && tokens != contents_.tensors.end() &&
+        !tokens->second.shape.empty()) {
       put(config, "vocab_size", static_cast<double>(tokens->second.shape[0]));
     }
     if (!find("attention.head_count_kv") && find("attention.head_count")) {

@@ -145,31 +145,25 @@ struct OpenWeight {
 
 namespace {
 
-// Its rows `of(0)`, `of(1)`, ...
+// Its rows `of(0)`, `of(1)`, ...; of a transposed one they follow one another.
 void copy_rows(const OpenWeight& weight, std::size_t head_dim,
                FunctionRef<std::size_t(std::size_t)> of,
                TensorView<float, 2> to) {
   const auto [count, in] = to.extents();
-  for (std::size_t n = 0; n < count && weight.form != Form::transposed; ++n) {
-    const std::size_t row = of(n);
-    weight.table.copy_row(
-        weight.form == Form::rotary_pairs ? paired_row(row, head_dim) : row,
-        &to(n, 0));
-  }
-  // Rows that follow one another are columns side by side.
-  const bool in_order =
-      weight.form == Form::transposed && of(count - 1) - of(0) == count - 1;
-  std::array<float, 64> column{};
-  for (std::size_t i = 0; i < in && weight.form == Form::transposed; ++i) {
-    if (in_order && count <= column.size()) {
-      weight.table.copy_part(i, of(0), count, column.data());
-    }
+  if (weight.form != Form::transposed) {
     for (std::size_t n = 0; n < count; ++n) {
-      if (in_order && count <= column.size()) {
-        to(n, i) = column[n];
-      } else {
-        weight.table.copy_part(i, of(n), 1, &to(n, i));
-      }
+      const std::size_t row = of(n);
+      weight.table.copy_row(
+          weight.form == Form::rotary_pairs ? paired_row(row, head_dim) : row,
+          &to(n, 0));
+    }
+    return;
+  }
+  std::vector<float> columns(count);
+  for (std::size_t i = 0; i < in; ++i) {
+    weight.table.copy_part(i, of(0), count, columns.data());
+    for (std::size_t n = 0; n < count; ++n) {
+      to(n, i) = columns[n];
     }
   }
 }
