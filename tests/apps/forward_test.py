@@ -264,6 +264,8 @@ class ForwardTest(CliTest):
                                    weights[best] / weights.sum(), rtol=1e-4)
         self.assertRegex(self.forward("--ids", "5,17,3"),
                          rf"^sequence 0: 3 tokens; next {best[0]} 0\.\d{{3}}, ")
+        self.assertRegex(self.forward("--ids", "5,17,3", "--lang", "ko"),
+                         rf"^시퀀스 0: 토큰 3개; 다음 {best[0]} 0")
         self.put_text(b"[[9, 9], [], [5, 17, 3]]", "three.json")
         several = json.loads(self.forward("--ids", "three.json", "--json"))["sequences"]
         self.assertEqual([each["tokens"] for each in several], [2, 0, 3])

@@ -23,6 +23,7 @@
 #include "shell/json.h"
 #include "shell/models/head_list.h"
 #include "shell/output.h"
+#include "shell/say.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -227,17 +228,19 @@ std::string sequences_text(const Json& list) {
   for (std::size_t n = 0; n < list.size(); ++n) {
     std::uint64_t tokens = 0;
     list[n].find("tokens")->get(tokens);
-    text += fmt::format("sequence {}: {} tokens", n, tokens);
     const Json* const next = list[n].find("next");
+    std::string likeliest;
     for (std::size_t k = 0; next != nullptr && k < next->size(); ++k) {
       double probability = 0;
       std::uint64_t id = 0;
       (*next)[k].find("id")->get(id);
       (*next)[k].find("probability")->get(probability);
-      text += fmt::format("{}{} {:.3f}", k == 0 ? "; next " : ", ", id,
-                          probability);
+      likeliest +=
+          fmt::format("{}{} {:.3f}", k == 0 ? "" : ", ", id, probability);
     }
-    text += '\n';
+    text += likeliest.empty() ? say("sequence {}: {} tokens\n", n, tokens)
+                              : say("sequence {}: {} tokens; next {}\n", n,
+                                    tokens, likeliest);
   }
   return text;
 }
