@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const TransformerShape& shape = model->shape();
   const auto last = static_cast<TokenId>(shape.vocab_size - 1);
   const RaggedTokens ids = {{0, last, 0}, {}, {last}};
-  TransformerPass pass{
+  ModelPass pass{
       .see_attn_weights = [](const AttentionPlace&,
                              TensorView<const float, 4>) { return ok(); },
       .executor = &kAlone};

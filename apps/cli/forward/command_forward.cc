@@ -110,13 +110,14 @@ Result<std::vector<AttentionPlace>> parse_heads(const std::string& text) {
   return heads;
 }
 
-TransformerPass pass_into(const ForwardFlags& flags, std::size_t layers,
-                          const Executor& executor, ForwardParts& parts) {
-  TransformerPass pass{.executor = &executor};
+ModelPass pass_into(const ForwardFlags& flags, std::size_t layers,
+                    const Executor& executor, ForwardParts& parts) {
+  ModelPass pass{.executor = &executor};
   if (!flags.hidden.empty()) {
-    pass.see_hidden = [&parts, layers](std::size_t layer,
-                                       TensorView<const float, 2> x) -> Status {
-      const auto [rows, E] = x.extents();
+    pass.see_entries = [&parts, layers](
+                           std::size_t layer,
+                           TensorView<const float, 3> x) -> Status {
+      const auto [one, rows, E] = x.extents();
       if (layer == 0) {
         HEADWISE_ASSIGN(parts.hidden,
                         Tensor<float, 3>::create_unset({layers + 1, rows, E}));
@@ -276,7 +277,7 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
   }
   HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
   ForwardParts parts;
-  TransformerPass pass = pass_into(flags, shape.num_layers, executor, parts);
+  ModelPass pass = pass_into(flags, shape.num_layers, executor, parts);
   pass.heads = heads;
   pass.decoder_ids = decoder_ids ? &*decoder_ids : nullptr;
   const auto hidden = model->hidden(ids, pass);
@@ -286,6 +287,10 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
                            : argument.starts_with("heads")     ? "--heads"
                                                                : "--ids",
                            hidden.error());
+  }
+  if (!flags.hidden.empty()) {
+    std::copy_n(hidden->data(), hidden->size(),
+                parts.hidden.data() + parts.hidden.size() - hidden->size());
   }
   const RaggedTokens& shown = decoder_ids ? *decoder_ids : ids;
   if (!flags.logits.empty()) {

@@ -23,7 +23,7 @@
 #include "headwise/heads/gradient_attention.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
-#include "headwise/models/model_hooks.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"

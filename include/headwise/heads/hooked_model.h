@@ -24,7 +24,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
-#include "headwise/models/model_hooks.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/tokens.h"

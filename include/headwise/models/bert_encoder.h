@@ -59,7 +59,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
-#include "headwise/models/model_hooks.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"

@@ -55,7 +55,7 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/models/model_hooks.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/models/text_model.h"
 #include "headwise/models/vocabulary.h"
 #include "headwise/module/multi_head_attention.h"

@@ -25,7 +25,7 @@
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
-#include "headwise/models/model_hooks.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/module/head_hooks.h"
 #include "headwise/module/multi_head_attention.h"

@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/reports.h"
@@ -41,6 +42,7 @@ struct HookedHeads {
   TensorView<const float, 4> query;
   TensorView<const float, 4> key;
   TensorView<const float, 4> value;
+  const AttentionOptions& options;  // of the call
 };
 
 struct HeadContext {

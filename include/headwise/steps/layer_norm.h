@@ -19,7 +19,8 @@
 // (from about 1e19) gives the bias; one whose sum overflows is NaN. On vectors
 // of random numbers the error is a few 1e-7
 // (LayerNormTest.StaysNearTheFormulaInDouble).
-// Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450, equations 3 and 4.
+// Source: Ba, Kiros & Hinton 2016, arXiv:1607.06450, equations 3 and 4; Zhang &
+// Sennrich 2019, arXiv:1910.07467, equation 4 (RMS).
 //
 // Backward, with d_y the gradient of a loss with respect to y, rate = 1 /
 // sqrt(var + eps), z = (x - mean) * rate and g = d_y * weight:
@@ -58,6 +59,8 @@ struct LayerNormParams {
   Tensor<float, 1> weight;  // (E)
   Tensor<float, 1> bias;    // (E)
   double eps = 1e-12;       // BERT's
+  // false: an RMS norm, which takes 0 for the mean.
+  bool centred = true;
 };
 
 // y = layer norm of x. If N or E is 0, nothing happens. y is x or does not

@@ -14,7 +14,7 @@
 // it or the threads.
 //
 // An encoder-decoder takes the ids of its encoder, and those of its decoder in
-// TransformerPass::decoder_ids, whose hidden states it gives.
+// ModelPass::decoder_ids, whose hidden states it gives.
 //
 // Errors of reading: io_error; bad_data for settings or tensors that are
 // missing, not finite or do not fit together; unsupported for a family, an
@@ -28,11 +28,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/hidden.h"
@@ -41,6 +38,7 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -65,37 +63,6 @@ struct TransformerShape {
   bool has_logits = false;
 };
 
-// Whose attention: of the tokens to each other; of an encoder-decoder, the
-// decoder's tokens to each other (self) or to the encoder's (cross), or the
-// encoder's tokens to each other.
-enum class AttentionKind : std::uint8_t { self, cross, encoder };
-
-struct AttentionPlace {
-  AttentionKind kind = AttentionKind::self;
-  std::size_t layer = 0;
-  std::optional<std::size_t> head{};  // none: all
-
-  bool operator==(const AttentionPlace&) const = default;
-};
-
-struct TransformerPass {
-  // As many sequences as the encoder has; of encoder-decoders alone.
-  const RaggedTokens* decoder_ids = nullptr;
-  // Sees what enters each layer, and at last, as `num_layers`, what the model
-  // gives: after its last norm. An error ends the pass.
-  std::function<Status(std::size_t layer, TensorView<const float, 2> hidden)>
-      see_hidden{};
-  // Sees (B, num_heads, Lq, Lkv) of each layer, with the lengths of the longest
-  // sequence; 0 where a sequence has no query or key. With `heads`, each with a
-  // head, it sees (B, 1, Lq, Lkv) of these, and those of no other head are
-  // built.
-  std::function<Status(const AttentionPlace& place,
-                       TensorView<const float, 4> attn_weights)>
-      see_attn_weights{};
-  std::vector<AttentionPlace> heads{};
-  const Executor* executor = nullptr;  // null: Executor::default_executor()
-};
-
 // A model that was moved from can only be destroyed or assigned to.
 class Transformer {
  public:
@@ -109,7 +76,7 @@ class Transformer {
   // another number of sequences, and for heads that the model lacks; those of
   // the pass; out_of_memory.
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const TransformerPass& pass = {}) const;
+                                  const ModelPass& pass = {}) const;
   // Of any rows of what hidden() gives. Errors: shape_mismatch; unsupported for
   // a model without logits; out_of_memory.
   Result<Tensor<float, 2>> logits(TensorView<const float, 2> hidden,

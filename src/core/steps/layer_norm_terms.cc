@@ -25,7 +25,8 @@ Result<kernels::LayerNormTerms> layer_norm_terms(std::string_view operation,
       check_shape(operation, "bias", params.bias.extents(), "(E)", {{E}}));
   HEADWISE_TRY(check_norm_eps(operation, params.eps));
   return kernels::LayerNormTerms{params.weight.data(), params.bias.data(),
-                                 static_cast<float>(params.eps), E};
+                                 static_cast<float>(params.eps), E,
+                                 params.centred};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -296,7 +296,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     for (std::size_t n = 0; n < params.layers.size(); ++n) {
       BertLayerSaved& layer = state.layers.emplace_back();
       layer.x = std::move(hidden);
-      layer.hooks = hooks_of_layer(state.hooks, n);
+      layer.hooks = hooks_at(state.hooks, {n});
       HEADWISE_TRY(run_attention(
           params.layers[n], of_layers,
           layer_options(pass.head_gates, n, pass.hooks, layer.hooks), layer));

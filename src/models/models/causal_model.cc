@@ -55,7 +55,7 @@ Result<Tensor<float, 3>> run_layers(const CausalParams& params,
     if (pass.before_each) {
       HEADWISE_TRY(pass.before_each(n, input.view()));
     }
-    const HeadHooks hooks = hooks_of_layer(pass.hooks, n);
+    const HeadHooks hooks = hooks_at(pass.hooks, {n});
     HEADWISE_ASSIGN(const auto attended,
                     attention.forward(
                         input.view(), input.view(), input.view(), options,

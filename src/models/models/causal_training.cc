@@ -176,7 +176,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
     const auto& [norm, attention] = params.layers[n];
     CausalLayerSaved& layer = state.layers.emplace_back();
     HEADWISE_ASSIGN(layer.input, normalized(x, norm, *state.executor));
-    layer.hooks = hooks_of_layer(state.hooks, n);
+    layer.hooks = hooks_at(state.hooks, {n});
     const auto seen = std::as_const(layer.input).view();
     HEADWISE_ASSIGN(
         auto attended,

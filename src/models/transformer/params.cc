@@ -1,13 +1,19 @@
 #include "transformer/params.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "run/float_environment.h"
 #include "transformer/fused_rows.h"
+#include "transformer/pass_parts.h"
 #include "transformer/tensor_reader.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 namespace {
+
+// The sentences of a pair have the first two token types.
+constexpr std::size_t kTypesOfPair = 2;
 
 class StackReader {
  public:
@@ -52,8 +58,17 @@ class StackReader {
     const TensorName* const row = tensors_.find(part);
     if (row != nullptr && (layer == kNoLayer || layer >= row->first_layer)) {
       HEADWISE_ASSIGN(auto params, tensors_.norm(*row, size, layer));
-      made = RowNorm{stack_.norm, std::move(params)};
-      made->norm.bias = made->params.bias.size() != 0;
+      if (params.bias.size() == 0) {
+        HEADWISE_ASSIGN(params.bias, Tensor<float, 1>::create({size.size}));
+      }
+      made = RowNorm{.weight = std::move(params.weight),
+                     .bias = std::move(params.bias),
+                     .eps = stack_.norm.eps,
+                     .centred = stack_.norm.kind == NormKind::layer};
+      const FloatEnvironment environment;
+      for (float& weight : made->weight.elements()) {
+        weight += stack_.norm.plus_one ? 1 : 0;
+      }
     }
     return made;
   }
@@ -63,7 +78,6 @@ class StackReader {
   }
 
   Status read_embedding(StackParams& params) const {
-    const EmbeddingSpec& embedding = stack_.embedding;
     HEADWISE_ASSIGN(const auto tokens,
                     tensors_.name_of(*tensors_.find(Part::tokens), ".weight"));
     // Half of a small model's bytes, of which a text needs only a few rows.
@@ -79,17 +93,7 @@ class StackReader {
                         tensors_.linear(*row, hidden_size(), embedding_size()));
       }
     }
-    if (const TensorName* const row = tensors_.find(Part::positions)) {
-      HEADWISE_ASSIGN(params.positions,
-                      tensors_.matrix(*row, {"positions", embedding.positions},
-                                      placed_size()));
-    }
-    if (const TensorName* const row = tensors_.find(Part::token_types)) {
-      HEADWISE_ASSIGN(
-          params.token_types,
-          tensors_.matrix(*row, {"type_vocab_size", embedding.token_types},
-                          placed_size()));
-    }
+    HEADWISE_TRY(read_places(params));
     HEADWISE_ASSIGN(params.embedding_norm,
                     norm_of(Part::embedding_norm, normed_size(), kNoLayer));
     if (const TensorName* const row = tensors_.find(Part::relative)) {
@@ -97,6 +101,39 @@ class StackReader {
           params.relative,
           tensors_.matrix(*row, {"buckets", stack_.heads.relative->buckets},
                           {"heads", stack_.heads.num_heads}));
+    }
+    return ok();
+  }
+
+  // Positions and token types. Those of the first two types are added to the
+  // positions here, once.
+  Status read_places(StackParams& params) const {
+    const EmbeddingSpec& embedding = stack_.embedding;
+    if (const TensorName* const row = tensors_.find(Part::token_types)) {
+      HEADWISE_ASSIGN(
+          params.token_types,
+          tensors_.matrix(*row, {"type_vocab_size", embedding.token_types},
+                          placed_size()));
+    }
+    const TensorName* const row = tensors_.find(Part::positions);
+    if (row == nullptr) {
+      return ok();
+    }
+    HEADWISE_ASSIGN(auto positions,
+                    tensors_.matrix(*row, {"positions", embedding.positions},
+                                    placed_size()));
+    const Tensor<float, 2> types = std::exchange(params.token_types, {});
+    for (std::size_t n = 0; n < std::min(types.extent(0), kTypesOfPair); ++n) {
+      HEADWISE_ASSIGN(auto place, positions.clone());
+      const FloatEnvironment environment;
+      for (std::size_t p = 0; p < place.extent(0); ++p) {
+        std::transform(&place(p, 0), &place(p, 0) + place.extent(1),
+                       &types(n, 0), &place(p, 0), std::plus<>());
+      }
+      params.places.push_back(std::move(place));
+    }
+    if (params.places.empty()) {
+      params.places.push_back(std::move(positions));
     }
     return ok();
   }
@@ -265,8 +302,8 @@ class StackReader {
                                     {1, table.extent(0), table.extent(1)}));
     std::ranges::copy(table.elements(), distances_.data());
     HEADWISE_ASSIGN(const auto normed, norm(Part::distance_norm));
-    return normed ? normed->apply(distances_, distances_.view(),
-                                  Executor::default_executor())
+    return normed ? layer_norm(rows_of(distances_), *normed,
+                               rows_of(distances_.view()))
                   : ok();
   }
 
@@ -451,15 +488,6 @@ Status read_unembedding(const TensorReader& tensors,
 }
 
 }  // namespace
-
-Status RowNorm::apply(TensorView<const float, 3> x, TensorView<float, 3> y,
-                      const Executor& executor) const {
-  const auto as_heads = [](auto view) {
-    return TensorView(view.data(),
-                      Extents<4>{1, view.extent(1), 1, view.extent(2)});
-  };
-  return norm_heads(norm, params, as_heads(x), as_heads(y), executor);
-}
 
 Result<Params> read_params(const ParamFile& file,
                            const Description& description,

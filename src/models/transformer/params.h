@@ -12,7 +12,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
-#include "headwise/steps/norm_heads.h"
+#include "headwise/steps/layer_norm.h"
 #include "headwise/steps/projection.h"
 #include "headwise/version.h"
 #include "interop/param_file.h"
@@ -23,15 +23,7 @@ namespace headwise::inline HEADWISE_ABI::transformer {
 
 using Rows = Tensor<float, 3>;  // (1, rows, features)
 
-// Of rows: of one head with all features.
-struct RowNorm {
-  QkNorm norm{};
-  HeadNormParams params{};
-
-  // y = norm(x), (1, rows, E); y may be x. Errors: out_of_memory.
-  Status apply(TensorView<const float, 3> x, TensorView<float, 3> y,
-               const Executor& executor) const;
-};
+using RowNorm = LayerNormParams;
 
 // The norms around attention, or around a feed-forward network.
 struct PartNorms {
@@ -80,8 +72,10 @@ struct Convolution {
 
 struct StackParams {
   ParamRows tokens{};
-  Tensor<float, 2> positions{};    // (positions, size), or none
-  Tensor<float, 2> token_types{};  // (types, size), or none
+  // What is added to a token, (positions, size): of each of the first token
+  // types, or of all; none without positions.
+  std::vector<Tensor<float, 2>> places{};
+  Tensor<float, 2> token_types{};  // (types, size), of a model without places
   std::optional<Linear> token_projection{};
   std::optional<Linear> placed_projection{};
   std::optional<RowNorm> embedding_norm{};

@@ -64,13 +64,19 @@ Result<SeenAttention> attend(const MultiHeadAttention& attention,
                              AttentionCall call, const SeenHeads& seen) {
   SeenAttention made;
   const AttentionCall& as_given = call;
-  HeadHooks hooks{.see_inputs = [&](const HookedHeads& heads) -> Status {
-    for (const std::size_t h : seen.heads) {
-      HEADWISE_ASSIGN(made.attn_weights.emplace_back(),
-                      weights_of_head(heads, as_given, h));
-    }
-    return ok();
-  }};
+  HeadHooks hooks =
+      call.layer.hooks != nullptr ? *call.layer.hooks : HeadHooks{};
+  if (!seen.heads.empty()) {
+    hooks.see_inputs =
+        [&, given = hooks.see_inputs](const HookedHeads& heads) -> Status {
+      for (const std::size_t h : seen.heads) {
+        HEADWISE_ASSIGN(made.attn_weights.emplace_back(),
+                        weights_of_head(heads, as_given, h));
+      }
+      return given ? given(heads) : ok();
+    };
+    call.layer.hooks = &hooks;
+  }
   AttentionOptions options = call.options;
   if (call.bias_of_keys != nullptr) {
     options.bias = dense<2>(call.bias_of_keys->view(), {Axis::H, Axis::Lkv});
@@ -80,11 +86,8 @@ Result<SeenAttention> attend(const MultiHeadAttention& attention,
         dense<3>(call.bias_of_pairs->view(), {Axis::H, Axis::Lq, Axis::Lkv});
   }
   options.attn_weights = seen.all ? AttnWeights::per_head : AttnWeights::none;
-  HEADWISE_ASSIGN(
-      auto result,
-      attention.forward(call.query, call.key, call.key, options,
-                        {.rotary = call.rotary,
-                         .hooks = seen.heads.empty() ? nullptr : &hooks}));
+  HEADWISE_ASSIGN(auto result, attention.forward(call.query, call.key, call.key,
+                                                 options, call.layer));
   made.output = std::move(result.output);
   if (seen.all) {
     made.attn_weights.push_back(std::move(result.attn_weights));

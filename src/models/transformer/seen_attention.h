@@ -25,7 +25,8 @@ struct AttentionCall {
   // Each as a bias of the scores; null: none.
   const Tensor<float, 2>* bias_of_keys = nullptr;   // (heads, Lkv)
   const Tensor<float, 3>* bias_of_pairs = nullptr;  // (heads, Lq, Lkv)
-  const Rotary* rotary = nullptr;                   // null: the layer's own
+  // Its hooks are called for the seen heads, too.
+  LayerOptions layer{};
 };
 
 struct SeenAttention {

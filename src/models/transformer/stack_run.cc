@@ -9,33 +9,62 @@
 #include "run/float_environment.h"
 #include "transformer/distance_bias.h"
 #include "transformer/feed_forward.h"
+#include "transformer/pass_parts.h"
 #include "transformer/seen_attention.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 namespace {
 
-void add_rows(const Rows& x, Rows& to) {
-  const FloatEnvironment environment;
-  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
-                 std::plus<>());
+// x += y
+void add_rows(const Rows& y, Rows& x, const Executor& executor) {
+  constexpr std::size_t kAtATime = 32768;
+  executor.parallel_for(
+      x.size(), kAtATime, [&](std::size_t begin, std::size_t end) {
+        const FloatEnvironment environment;
+        std::transform(x.data() + begin, x.data() + end, y.data() + begin,
+                       x.data() + begin, std::plus<>());
+      });
+}
+
+// x = norm(x + y), or the sum alone.
+Status add_part(const Rows& y, const std::optional<RowNorm>& norm, Rows& x,
+                const Executor& executor) {
+  if (norm) {
+    return add_layer_norm(rows_of(y), rows_of(x), *norm, rows_of(x.view()),
+                          executor);
+  }
+  add_rows(y, x, executor);
+  return ok();
 }
 
 // x = norm(x), if it is there.
 Status apply_norm(const std::optional<RowNorm>& norm, Rows& x,
                   const Executor& executor) {
-  return norm ? norm->apply(x, x.view(), executor) : ok();
+  return norm ? layer_norm(rows_of(x), *norm, rows_of(x.view()), executor)
+              : ok();
 }
 
-// norm(x), if it is there; else a copy.
-Result<Rows> normed(const std::optional<RowNorm>& norm, const Rows& x,
-                    const Executor& executor) {
-  if (!norm) {
-    return x.clone();
+// What a part of a layer takes: x, or its norm in memory of its own.
+class PartInput {
+ public:
+  static Result<PartInput> of(const std::optional<RowNorm>& norm, const Rows& x,
+                              const Executor& executor) {
+    PartInput made;
+    made.x_ = &x;
+    if (norm) {
+      HEADWISE_ASSIGN(made.normed_, Rows::create_unset(x.extents()));
+      HEADWISE_TRY(layer_norm(rows_of(x), *norm, rows_of(made.normed_.view()),
+                              executor));
+    }
+    return made;
   }
-  HEADWISE_ASSIGN(auto y, Rows::create_unset(x.extents()));
-  HEADWISE_TRY(norm->apply(x, y.view(), executor));
-  return y;
-}
+
+  const Rows& rows() const { return normed_.size() != 0 ? normed_ : *x_; }
+
+ private:
+  const Rows* x_ = nullptr;
+  Rows normed_;
+};
 
 class StackRun {
  public:
@@ -47,37 +76,51 @@ class StackRun {
         ids_(input.ids),
         executor_(input.pass.executor ? *input.pass.executor
                                       : Executor::default_executor()),
-        offsets_(sequence_offsets(input.ids)) {}
+        offsets_(offsets_of(input.ids)) {}
 
   Result<Rows> run() {
-    HEADWISE_ASSIGN(auto x, embedded());
+    const ModelPass& pass = input_.pass;
+    const std::size_t layers = stack_.layers.size();
+    const bool whole = input_.is_encoder;
+    const std::size_t first = pass.from && !whole ? pass.from->layer : 0;
+    const std::size_t last =
+        whole ? layers : pass.before_layer.value_or(layers);
+    HEADWISE_ASSIGN(auto x,
+                    pass.from && !whole ? entering(*pass.from) : embedded());
     Rows embeddings;
-    if (params_.convolution) {
+    if (params_.convolution && first == 0) {
       HEADWISE_ASSIGN(embeddings, x.clone());
     }
-    for (std::size_t n = 0; n < stack_.layers.size(); ++n) {
-      HEADWISE_TRY(show(n, x));
+    for (std::size_t n = first; n < last; ++n) {
+      if (pass.see_entries && !whole) {
+        HEADWISE_TRY(pass.see_entries(n, std::as_const(x).view()));
+      }
       HEADWISE_TRY(run_layer(n, x));
       if (n == 0 && params_.convolution) {
         HEADWISE_TRY(add_convolution(embeddings, x));
       }
     }
-    HEADWISE_TRY(apply_norm(params_.final_norm, x, executor_));
-    HEADWISE_TRY(show(stack_.layers.size(), x));
+    if (last == layers) {
+      HEADWISE_TRY(apply_norm(params_.final_norm, x, executor_));
+    }
     return x;
   }
 
  private:
-  Status show(std::size_t layer, const Rows& x) const {
-    const auto& see = input_.pass.see_hidden;
-    return see && !input_.is_encoder
-               ? see(layer, {x.data(), {x.extent(1), x.extent(2)}})
-               : ok();
+  static Result<Rows> entering(const LayerEntry& from) {
+    const auto [rows, size] = from.hidden.extents();
+    HEADWISE_ASSIGN(auto x, Rows::create_unset({1, rows, size}));
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t e = 0; e < size; ++e) {
+        x(0, row, e) = from.hidden(row, e);
+      }
+    }
+    return x;
   }
 
   SeenHeads seen_heads(AttentionKind kind, std::size_t layer) const {
     SeenHeads seen;
-    const TransformerPass& pass = input_.pass;
+    const ModelPass& pass = input_.pass;
     seen.all = pass.see_attn_weights && pass.heads.empty();
     for (const AttentionPlace& place : pass.heads) {
       if (pass.see_attn_weights && place.kind == kind && place.layer == layer) {
@@ -112,8 +155,7 @@ class StackRun {
       }
     });
     HEADWISE_TRY(apply_linear(params_.token_projection, x));
-    each_sequence(
-        [&](std::size_t b, std::size_t row) { place(ids_[b], row, x); });
+    each_sequence([&](std::size_t b, std::size_t row) { place(b, row, x); });
     HEADWISE_TRY(apply_linear(params_.placed_projection, x));
     HEADWISE_TRY(apply_norm(params_.embedding_norm, x, executor_));
     HEADWISE_TRY(apply_linear(params_.embedding_projection, x));
@@ -121,23 +163,26 @@ class StackRun {
   }
 
   // Adds positions and token types to the rows of a sequence.
-  void place(const std::vector<TokenId>& ids, std::size_t row, Rows& x) const {
+  void place(std::size_t b, std::size_t row, Rows& x) const {
     const EmbeddingSpec& spec = stack_.embedding;
+    const std::vector<TokenId>& ids = ids_[b];
+    const auto types = input_.pass.token_types;
     const std::size_t size = x.extent(2);
-    const auto add = [&](const float* from, std::size_t to) {
-      std::transform(from, from + size, &x(0, to, 0), &x(0, to, 0),
-                     std::plus<>());
-    };
     std::size_t position = spec.first_position;
     for (std::size_t t = 0; t < ids.size(); ++t) {
-      if (params_.token_types.size() != 0) {
-        add(&params_.token_types(0, 0), row + t);
-      }
+      const std::size_t type =
+          types.empty() ? 0 : static_cast<std::size_t>(types[b][t]);
       const bool is_counted = !spec.uncounted || ids[t] != *spec.uncounted;
-      if (params_.positions.size() != 0) {
-        add(&params_.positions(is_counted ? position : spec.first_position - 1,
-                               0),
-            row + t);
+      const float* added = nullptr;
+      if (!params_.places.empty()) {
+        added = &params_.places[type](
+            is_counted ? position : spec.first_position - 1, 0);
+      } else if (params_.token_types.size() != 0) {
+        added = &params_.token_types(type, 0);
+      }
+      if (added != nullptr) {
+        float* const to = &x(0, row + t, 0);
+        std::transform(to, to + size, added, to, std::plus<>());
       }
       position += is_counted ? 1 : 0;
     }
@@ -166,32 +211,30 @@ class StackRun {
     const Block& block = *params_.layers[n];
     const auto& around = block.around_attention;
     const auto& around_feed = block.around_feed_forward;
-    HEADWISE_ASSIGN(auto input, normed(around.before, x, executor_));
-    HEADWISE_ASSIGN(auto attended, attend(n, input));
+    HEADWISE_ASSIGN(auto input, PartInput::of(around.before, x, executor_));
+    HEADWISE_ASSIGN(auto attended, attend(n, input.rows()));
     HEADWISE_TRY(apply_norm(around.after, attended, executor_));
     if (stack_.parallel) {
       if (around_feed.before) {
-        HEADWISE_TRY(around_feed.before->apply(x, input.view(), executor_));
+        HEADWISE_ASSIGN(input, PartInput::of(around_feed.before, x, executor_));
       }
       HEADWISE_ASSIGN(const auto fed,
                       fed_forward(block.feed_forward, stack_.feed_forward,
-                                  input, executor_));
-      add_rows(attended, x);
-      add_rows(fed, x);
+                                  input.rows(), executor_));
+      add_rows(attended, x, executor_);
+      add_rows(fed, x, executor_);
       return ok();
     }
-    add_rows(attended, x);
-    HEADWISE_TRY(apply_norm(around.behind, x, executor_));
+    HEADWISE_TRY(add_part(attended, around.behind, x, executor_));
     if (block.cross) {
       HEADWISE_TRY(look_at_encoder(n, *block.cross, x));
     }
-    HEADWISE_ASSIGN(input, normed(around_feed.before, x, executor_));
-    HEADWISE_ASSIGN(
-        auto fed,
-        fed_forward(block.feed_forward, stack_.feed_forward, input, executor_));
+    HEADWISE_ASSIGN(input, PartInput::of(around_feed.before, x, executor_));
+    HEADWISE_ASSIGN(auto fed,
+                    fed_forward(block.feed_forward, stack_.feed_forward,
+                                input.rows(), executor_));
     HEADWISE_TRY(apply_norm(around_feed.after, fed, executor_));
-    add_rows(fed, x);
-    return apply_norm(around_feed.behind, x, executor_);
+    return add_part(fed, around_feed.behind, x, executor_);
   }
 
   // Attention of a decoder's tokens to those of its encoder, added to x.
@@ -199,21 +242,20 @@ class StackRun {
                          Rows& x) const {
     const Encoded& encoded = *input_.encoded;
     HEADWISE_ASSIGN(const auto input,
-                    normed(cross.around.before, x, executor_));
+                    PartInput::of(cross.around.before, x, executor_));
     const SeenHeads seen = seen_heads(AttentionKind::cross, n);
     HEADWISE_ASSIGN(
         const auto made,
         transformer::attend(
             cross.attention,
-            {.query = input,
+            {.query = input.rows(),
              .key = encoded.rows,
              .options = {.scale = stack_.heads.scale,
                          .offsets = Offsets(offsets_, encoded.offsets),
                          .executor = &executor_}},
             seen));
     HEADWISE_TRY(show_weights(AttentionKind::cross, n, seen, made));
-    add_rows(made.output, x);
-    return apply_norm(cross.around.behind, x, executor_);
+    return add_part(made.output, cross.around.behind, x, executor_);
   }
 
   AttentionOptions options_of(std::size_t n) const {
@@ -245,6 +287,9 @@ class StackRun {
   Result<Rows> attend(std::size_t n, const Rows& x) const {
     const AttentionKind kind =
         input_.is_encoder ? AttentionKind::encoder : AttentionKind::self;
+    if (const auto& see = input_.pass.before_each; see && !input_.is_encoder) {
+      HEADWISE_TRY(see(n, x));
+    }
     const SeenHeads seen = seen_heads(kind, n);
     const LayerSpec& layer = stack_.layers[n];
     const bool by_length =
@@ -258,13 +303,27 @@ class StackRun {
 
   Result<SeenAttention> attend_together(std::size_t n, const Rows& x,
                                         const SeenHeads& seen) const {
-    AttentionCall call{.query = x, .key = x, .options = options_of(n)};
+    const HeadHooks hooks = hooks_of({n});
+    AttentionCall call{.query = x,
+                       .key = x,
+                       .options = options_of(n),
+                       .layer = layer_options_of(n, hooks)};
     Tensor<float, 2> key_bias;
     if (!stack_.heads.key_slopes.empty()) {
       HEADWISE_ASSIGN(key_bias, bias_of_keys());
       call.bias_of_keys = &key_bias;
     }
     return transformer::attend(params_.layers[n]->attention, call, seen);
+  }
+
+  // Of an encoder-decoder, those of the decoder.
+  HeadHooks hooks_of(HookPlace at) const {
+    return input_.is_encoder ? HeadHooks{} : hooks_at(input_.pass.hooks, at);
+  }
+  LayerOptions layer_options_of(std::size_t n, const HeadHooks& hooks) const {
+    return input_.is_encoder ? LayerOptions{}
+                             : layer_options(input_.pass.head_gates, n,
+                                             input_.pass.hooks, hooks);
   }
 
   // Sequence by sequence: its length decides on the rotation, or its tokens on
@@ -290,13 +349,17 @@ class StackRun {
       const auto first = static_cast<std::size_t>(offsets_[b]);
       const TensorView<const float, 3> rows(&x(0, first, 0),
                                             {1, length, x.extent(2)});
-      AttentionCall call{.query = rows, .key = rows, .options = options_of(n)};
+      const HeadHooks hooks = hooks_of({n, first});
+      AttentionCall call{.query = rows,
+                         .key = rows,
+                         .options = options_of(n),
+                         .layer = layer_options_of(n, hooks)};
       call.options.offsets = {};
       std::optional<Rotary> rotary;
       if (by_length) {
         const RotarySpec& spec = stack_.rotary[*stack_.layers[n].rotary];
         HEADWISE_ASSIGN(rotary, Rotary::create(spec.config_of(length)));
-        call.rotary = &*rotary;
+        call.layer.rotary = &*rotary;
       }
       Tensor<float, 3> bias;
       if (stack_.heads.distances) {
@@ -345,8 +408,8 @@ class StackRun {
       std::ranges::transform(made.elements(), made.data(),
                              [](float e) { return std::tanh(e); });
     }
-    add_rows(made, x);
-    return params_.convolution->norm.apply(x, x.view(), executor_);
+    return add_layer_norm(rows_of(made), rows_of(x), params_.convolution->norm,
+                          rows_of(x.view()), executor_);
   }
 
   // (heads, longest sequence)
@@ -373,15 +436,6 @@ class StackRun {
 };
 
 }  // namespace
-
-std::vector<std::int64_t> sequence_offsets(const RaggedTokens& ids) {
-  std::vector<std::int64_t> offsets = {0};
-  for (const auto& sequence : ids) {
-    offsets.push_back(offsets.back() +
-                      static_cast<std::int64_t>(sequence.size()));
-  }
-  return offsets;
-}
 
 Result<Rows> run_stack(const StackSpec& stack, const StackParams& params,
                        const StackInput& input) {

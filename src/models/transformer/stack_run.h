@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/steps/tokens.h"
-#include "headwise/transformer/transformer.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
 #include "transformer/description.h"
 #include "transformer/params.h"
@@ -23,18 +23,17 @@ struct Encoded {
 
 struct StackInput {
   const RaggedTokens& ids;
-  const TransformerPass& pass;
+  const ModelPass& pass;
   // Of an encoder-decoder's decoder; null: none.
   const Encoded* encoded = nullptr;
-  // This is the encoder of an encoder-decoder: only its weights are shown.
+  // This is the encoder of an encoder-decoder: of the pass, only
+  // see_attn_weights concerns it.
   bool is_encoder = false;
 };
 
-// (1, rows, hidden_size), after the last norm. Errors: those of the pass;
-// out_of_memory.
+// (1, rows, hidden_size), after the last norm, or what enters the layer where
+// the pass ends. Errors: those of the pass; out_of_memory.
 Result<Rows> run_stack(const StackSpec& stack, const StackParams& params,
                        const StackInput& input);
-
-std::vector<std::int64_t> sequence_offsets(const RaggedTokens& ids);
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -1,8 +1,12 @@
 #include "headwise/transformer/transformer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -13,6 +17,7 @@
 #include "transformer/describe_gguf.h"
 #include "transformer/families.h"
 #include "transformer/params.h"
+#include "transformer/pass_parts.h"
 #include "transformer/stack_run.h"
 #include "transformer/tensor_reader.h"
 
@@ -23,6 +28,7 @@ using transformer::Encoded;
 using transformer::kReadTransformer;
 using transformer::Params;
 using transformer::Rows;
+using transformer::StackParams;
 using transformer::StackSpec;
 
 namespace {
@@ -89,6 +95,66 @@ Status check_heads(const std::vector<AttentionPlace>& heads,
     }
   }
   return ok();
+}
+
+// Errors: shape_mismatch, out_of_range.
+Status check_token_types(std::span<const std::vector<TokenId>> types,
+                         const RaggedTokens& ids, std::size_t known) {
+  if (types.empty()) {
+    return ok();
+  }
+  if (types.size() != ids.size()) {
+    return argument_error(
+        kTransformer, "token_types", message("has {} sequences", types.size()),
+        std::to_string(ids.size()), ErrorCode::shape_mismatch);
+  }
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    const std::string name = "token_types[" + std::to_string(b) + "]";
+    if (types[b].size() != ids[b].size()) {
+      return argument_error(
+          kTransformer, name, message("has {} types", types[b].size()),
+          std::to_string(ids[b].size()), ErrorCode::shape_mismatch);
+    }
+    for (const TokenId type : types[b]) {
+      if (type < 0 || static_cast<std::size_t>(type) >= known) {
+        return value_error(
+            kTransformer, name, std::to_string(type),
+            known == 1 ? "0: the model has no token types" : "0 or 1",
+            ErrorCode::out_of_range);
+      }
+    }
+  }
+  return ok();
+}
+
+Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
+                  const Params& params, const TransformerShape& shape) {
+  HEADWISE_TRY(check_ids(ids, "tokens", shape));
+  HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
+  HEADWISE_TRY(check_heads(pass.heads, shape));
+  const std::size_t before = pass.before_layer.value_or(shape.num_layers);
+  HEADWISE_TRY(check_layer_number(kTransformer, "before_layer", before,
+                                  shape.num_layers));
+  if (pass.from) {
+    HEADWISE_TRY(check_layer_number(kTransformer, "from.layer",
+                                    pass.from->layer, before));
+    const RaggedTokens& rows = pass.decoder_ids ? *pass.decoder_ids : ids;
+    HEADWISE_TRY(check_shape(
+        kTransformer, "from.hidden", pass.from->hidden.extents(),
+        "(rows, hidden_size)",
+        Extents<2>{static_cast<std::size_t>(offsets_of(rows).back()),
+                   shape.hidden_size}));
+  }
+  HEADWISE_TRY(check_model_gates(
+      kTransformer, pass.head_gates, shape.num_layers, [&](std::size_t n) {
+        return params.stack.layers[n]->attention.config().num_heads;
+      }));
+  const StackParams& stack = params.stack;
+  return check_token_types(
+      pass.token_types, ids,
+      std::max<std::size_t>(1, stack.places.empty()
+                                   ? stack.token_types.extent(0)
+                                   : stack.places.size()));
 }
 
 TransformerShape shape_of(const Description& description) {
@@ -164,19 +230,17 @@ Result<Transformer> Transformer::read(const std::string& path,
 
 const TransformerShape& Transformer::shape() const { return state_->shape; }
 
-Result<Tensor<float, 2>> Transformer::hidden(
-    const RaggedTokens& ids, const TransformerPass& pass) const {
+Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
+                                             const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
     const auto& [description, params, shape] = *state_;
-    HEADWISE_TRY(check_ids(ids, "tokens", shape));
-    HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
-    HEADWISE_TRY(check_heads(pass.heads, shape));
+    HEADWISE_TRY(check_pass(ids, pass, params, shape));
     std::optional<Encoded> encoded;
     if (description.encoder) {
       HEADWISE_ASSIGN(
           auto rows, run_stack(description.encoder->stack, *params.encoder,
                                {.ids = ids, .pass = pass, .is_encoder = true}));
-      encoded = Encoded{std::move(rows), transformer::sequence_offsets(ids)};
+      encoded = Encoded{std::move(rows), offsets_of(ids)};
     }
     HEADWISE_ASSIGN(auto x,
                     run_stack(description.stack, params.stack,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headwise/base/tensor.h"
-#include "headwise/models/model_hooks.h"
+#include "headwise/transformer/model_pass.h"
 
 namespace headwise::testing_support {
 

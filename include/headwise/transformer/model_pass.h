@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -22,22 +23,45 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// Whose attention: of the tokens to each other; of an encoder-decoder, the
+// decoder's tokens to each other (self) or to the encoder's (cross), or the
+// encoder's tokens to each other.
+enum class AttentionKind : std::uint8_t { self, cross, encoder };
+
+struct AttentionPlace {
+  AttentionKind kind = AttentionKind::self;
+  std::size_t layer = 0;
+  std::optional<std::size_t> head{};  // none: all
+
+  bool operator==(const AttentionPlace&) const = default;
+};
+
 // Is given the input of a layer, (1, rows, hidden_size); an error ends the
 // call.
 using BeforeLayer =
     std::function<Status(std::size_t layer, TensorView<const float, 3> hidden)>;
 
+// Where in a model a hook is called: in a layer, with the rows of all sequences
+// from `first_row` on.
+struct HookPlace {
+  std::size_t layer = 0;
+  std::size_t first_row = 0;
+
+  operator std::size_t() const { return layer; }
+};
+
 // The hooks of every layer's attention (module/head_hooks.h), as a ragged batch
-// of one row.
+// of one row: of all sequences. A layer whose attention differs from sequence
+// to sequence, by its length or its tokens (docs/families.md), calls them for
+// each sequence in turn, with its rows alone; those without a token are passed
+// over.
 struct ModelHooks {
-  std::function<Status(std::size_t layer, const HookedHeads& heads)>
-      see_inputs{};
-  std::function<Status(std::size_t layer, const HeadContext& heads)> edit{};
-  std::function<Status(std::size_t layer, TensorView<const float, 4> context)>
-      see{};
-  std::function<Status(std::size_t layer, TensorView<const float, 4> d_context)>
+  std::function<Status(HookPlace at, const HookedHeads& heads)> see_inputs{};
+  std::function<Status(HookPlace at, const HeadContext& heads)> edit{};
+  std::function<Status(HookPlace at, TensorView<const float, 4> context)> see{};
+  std::function<Status(HookPlace at, TensorView<const float, 4> d_context)>
       see_gradient{};
-  // What receives the steps of a layer, or null.
+  // What receives the steps of a layer, or null. Of a single sequence.
   std::function<TraceSink*(std::size_t layer)> trace{};
 
   bool any() const {
@@ -63,6 +87,8 @@ struct ModelPass {
   // For each sequence, the token type of each token, 0 or 1; empty: all 0. A
   // causal model has none.
   std::span<const std::vector<TokenId>> token_types{};
+  // As many sequences as the encoder has; of encoder-decoders alone.
+  const RaggedTokens* decoder_ids = nullptr;
   bool attn_weights = false;  // BertEncoder::forward() returns them
   // Empty: none. They must outlive the call and its backward pass.
   HeadGateSpan head_gates{};
@@ -75,6 +101,14 @@ struct ModelPass {
   // Those of each layer's attention, with the same sequences; a trace needs a
   // single one.
   ModelHooks hooks{};
+  // Sees (B, num_heads, Lq, Lkv) of each layer, with the lengths of the longest
+  // sequence; 0 where a sequence has no query or key. With `heads`, each with a
+  // head, it sees (B, 1, Lq, Lkv) of these, and those of no other head are
+  // built.
+  std::function<Status(const AttentionPlace& place,
+                       TensorView<const float, 4> attn_weights)>
+      see_attn_weights{};
+  std::vector<AttentionPlace> heads{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
