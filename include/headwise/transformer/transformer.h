@@ -44,8 +44,17 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-struct TransformerAccess {
+// What a model will be used for. For training it keeps all parameters twice.
+enum class ModelUse { inference, training };
+
+struct ModelAccess {
   FileAccess file = FileAccess::mapped;
+  ModelUse use = ModelUse::inference;
+  // bf16: every projection and attention multiplies numbers rounded to bfloat16
+  // (docs/arithmetic.md), forward and backward. Embeddings, norms and
+  // activations are as in exact. For inference the projections then take half
+  // the memory; for training the parameters are float32, as in exact, with
+  // rounded copies that update() renews.
   Arithmetic arithmetic = Arithmetic::exact;
 };
 
@@ -67,7 +76,7 @@ struct TransformerShape {
 class Transformer {
  public:
   static Result<Transformer> read(const std::string& path,
-                                  const TransformerAccess& access = {});
+                                  const ModelAccess& access = {});
 
   const TransformerShape& shape() const;
   // What the model gives, after its last norm. Errors: out_of_range for an id

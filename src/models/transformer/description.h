@@ -203,6 +203,12 @@ struct TensorName {
   std::size_t first_layer = 0;  // layers before it do not have the tensor
 };
 
+inline constexpr std::size_t kNoLayer = ~std::size_t{0};
+
+// The name of a tensor of a layer, with its end, ".weight" or ".bias".
+std::string numbered_name(const TensorName& row, const StackSpec& stack,
+                          std::string_view end, std::size_t layer);
+
 // A stack and its tensors.
 struct NamedStack {
   StackSpec stack{};

@@ -15,10 +15,45 @@ namespace {
 // The sentences of a pair have the first two token types.
 constexpr std::size_t kTypesOfPair = 2;
 
+void add_types(TensorView<const float, 2> types,
+               std::span<Tensor<float, 2>> places) {
+  const FloatEnvironment environment;
+  for (std::size_t n = 0; n < places.size(); ++n) {
+    for (std::size_t p = 0; p < places[n].extent(0); ++p) {
+      float* const to = &places[n](p, 0);
+      std::transform(to, to + places[n].extent(1), &types(n, 0), to,
+                     std::plus<>());
+    }
+  }
+}
+
+Result<std::vector<Tensor<float, 2>>> created_places(
+    const Tensor<float, 2>& positions, const Tensor<float, 2>& types) {
+  std::vector<Tensor<float, 2>> places;
+  do {
+    HEADWISE_ASSIGN(places.emplace_back(), positions.clone());
+  } while (places.size() < std::min(types.extent(0), kTypesOfPair));
+  if (types.extent(0) != 0) {
+    add_types(types, places);
+  }
+  return places;
+}
+
+// Without rows there is none.
+Result<std::optional<Embedding>> table_of(Tensor<float, 2> weight) {
+  std::optional<Embedding> table;
+  if (weight.extent(0) != 0) {
+    HEADWISE_ASSIGN(table, Embedding::from_weight(std::move(weight)));
+  }
+  return table;
+}
+
 class StackReader {
  public:
-  StackReader(const TensorReader& tensors, const StackSpec& stack)
-      : tensors_(tensors), stack_(stack) {}
+  StackReader(const TensorReader& tensors, const StackSpec& stack, ModelUse use)
+      : tensors_(tensors),
+        stack_(stack),
+        is_trained_(use == ModelUse::training) {}
 
   Result<StackParams> read() {
     StackParams params;
@@ -81,9 +116,14 @@ class StackReader {
     HEADWISE_ASSIGN(const auto tokens,
                     tensors_.name_of(*tensors_.find(Part::tokens), ".weight"));
     // Half of a small model's bytes, of which a text needs only a few rows.
-    HEADWISE_ASSIGN(
-        params.tokens,
-        tensors_.rows(tokens, std::array{vocab_size(), embedding_size()}));
+    const std::array sizes{vocab_size(), embedding_size()};
+    if (is_trained_) {
+      HEADWISE_ASSIGN(auto weight, tensors_.tensor<2>(tokens, sizes));
+      HEADWISE_ASSIGN(auto table, Embedding::from_weight(std::move(weight)));
+      params.tables = TrainedTables{std::move(table)};
+    } else {
+      HEADWISE_ASSIGN(params.tokens, tensors_.rows(tokens, sizes));
+    }
     for (const auto& [part, linear] :
          {std::pair(Part::token_projection, &params.token_projection),
           {Part::placed_projection, &params.placed_projection},
@@ -105,35 +145,32 @@ class StackReader {
     return ok();
   }
 
-  // Positions and token types. Those of the first two types are added to the
-  // positions here, once.
+  // Positions and token types.
   Status read_places(StackParams& params) const {
     const EmbeddingSpec& embedding = stack_.embedding;
+    Tensor<float, 2> positions;
+    if (const TensorName* const row = tensors_.find(Part::positions)) {
+      HEADWISE_ASSIGN(positions,
+                      tensors_.matrix(*row, {"positions", embedding.positions},
+                                      placed_size()));
+    }
     if (const TensorName* const row = tensors_.find(Part::token_types)) {
       HEADWISE_ASSIGN(
           params.token_types,
           tensors_.matrix(*row, {"type_vocab_size", embedding.token_types},
                           placed_size()));
     }
-    const TensorName* const row = tensors_.find(Part::positions);
-    if (row == nullptr) {
-      return ok();
+    if (positions.size() != 0) {
+      HEADWISE_ASSIGN(params.places,
+                      created_places(positions, params.token_types));
     }
-    HEADWISE_ASSIGN(auto positions,
-                    tensors_.matrix(*row, {"positions", embedding.positions},
-                                    placed_size()));
-    const Tensor<float, 2> types = std::exchange(params.token_types, {});
-    for (std::size_t n = 0; n < std::min(types.extent(0), kTypesOfPair); ++n) {
-      HEADWISE_ASSIGN(auto place, positions.clone());
-      const FloatEnvironment environment;
-      for (std::size_t p = 0; p < place.extent(0); ++p) {
-        std::transform(&place(p, 0), &place(p, 0) + place.extent(1),
-                       &types(n, 0), &place(p, 0), std::plus<>());
-      }
-      params.places.push_back(std::move(place));
+    if (params.tables) {
+      HEADWISE_ASSIGN(params.tables->positions, table_of(std::move(positions)));
+      HEADWISE_ASSIGN(params.tables->token_types,
+                      table_of(std::move(params.token_types)));
     }
-    if (params.places.empty()) {
-      params.places.push_back(std::move(positions));
+    if (!params.places.empty()) {
+      params.token_types = {};
     }
     return ok();
   }
@@ -160,7 +197,7 @@ class StackReader {
         block.cross->attention.share_memory_with(
             n == 0 ? block.attention : params.layers.front()->attention);
       }
-      params.layers.push_back(std::make_shared<const Block>(std::move(block)));
+      params.layers.push_back(std::make_shared<Block>(std::move(block)));
     }
     return ok();
   }
@@ -446,6 +483,7 @@ class StackReader {
 
   const TensorReader& tensors_;
   const StackSpec& stack_;
+  bool is_trained_;
   Tensor<float, 3> distances_{};  // (1, 2 * span, hidden_size)
 };
 
@@ -489,17 +527,35 @@ Status read_unembedding(const TensorReader& tensors,
 
 }  // namespace
 
+void StackParams::copy_token(std::size_t id, float* to) const {
+  if (tables) {
+    std::copy_n(&tables->tokens.weight()(id, 0), tables->tokens.embed_dim(),
+                to);
+  } else {
+    tokens.copy_row(id, to);
+  }
+}
+
+void StackParams::write_places() {
+  for (Tensor<float, 2>& place : places) {
+    std::copy_n(tables->positions->weight().data(), place.size(), place.data());
+  }
+  if (!places.empty() && tables->token_types) {
+    add_types(tables->token_types->weight(), places);
+  }
+}
+
 Result<Params> read_params(const ParamFile& file,
                            const Description& description,
-                           Arithmetic arithmetic) {
+                           const ModelAccess& access) {
   Params params;
-  const TensorReader tensors(file, description, description.prefix, arithmetic);
-  HEADWISE_ASSIGN(params.stack, StackReader(tensors, description.stack).read());
+  const TensorReader tensors(file, description, description.prefix, access);
+  HEADWISE_ASSIGN(params.stack,
+                  StackReader(tensors, description.stack, access.use).read());
   if (const auto& encoder = description.encoder) {
-    const TensorReader of_encoder(file, *encoder, description.prefix,
-                                  arithmetic);
+    const TensorReader of_encoder(file, *encoder, description.prefix, access);
     HEADWISE_ASSIGN(params.encoder,
-                    StackReader(of_encoder, encoder->stack).read());
+                    StackReader(of_encoder, encoder->stack, access.use).read());
   }
   if (description.unembedding) {
     HEADWISE_TRY(read_unembedding(tensors, description, params));

@@ -7,13 +7,14 @@
 #include <optional>
 #include <vector>
 
-#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/embedding.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/projection.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 #include "interop/param_file.h"
 #include "interop/param_rows.h"
@@ -70,8 +71,16 @@ struct Convolution {
   RowNorm norm{};
 };
 
+// For training: the tables as the file has them.
+struct TrainedTables {
+  Embedding tokens;
+  std::optional<Embedding> positions{};
+  std::optional<Embedding> token_types{};
+};
+
 struct StackParams {
-  ParamRows tokens{};
+  std::optional<TrainedTables> tables{};
+  ParamRows tokens{};  // without tables
   // What is added to a token, (positions, size): of each of the first token
   // types, or of all; none without positions.
   std::vector<Tensor<float, 2>> places{};
@@ -82,9 +91,15 @@ struct StackParams {
   std::optional<Linear> embedding_projection{};
   Tensor<float, 2> relative{};  // (buckets, heads), or none
   // Of each layer; layers that share their parameters have one block.
-  std::vector<std::shared_ptr<const Block>> layers{};
+  std::vector<std::shared_ptr<Block>> layers{};
   std::optional<Convolution> convolution{};  // behind the first layer
   std::optional<RowNorm> final_norm{};
+
+  // The vector of a token. `to` has embedding_size numbers.
+  void copy_token(std::size_t id, float* to) const;
+  // Adds up what was learned of positions and token types: after their tables
+  // changed.
+  void write_places();
 };
 
 struct Params {
@@ -94,10 +109,11 @@ struct Params {
   std::optional<Linear> unembedding{};
 };
 
-// Errors: io_error; bad_data for tensors that are missing, not finite or of
+// For training, matrices and tables are kept as the file has them, too. Errors:
+// io_error; bad_data for tensors that are missing, not finite or of
 // other shapes, and for some that no part has; out_of_memory.
 Result<Params> read_params(const ParamFile& file,
                            const Description& description,
-                           Arithmetic arithmetic);
+                           const ModelAccess& access);
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -18,26 +18,10 @@ const TensorName* TensorReader::find(Part part) const {
   return row == names_.end() ? nullptr : &*row;
 }
 
-std::string TensorReader::numbered_name(const TensorName& row,
-                                        std::string_view end,
-                                        std::size_t layer) const {
-  std::string name(row.name);
-  const auto put = [&name](std::string_view mark, std::size_t number) {
-    if (const std::size_t at = name.find(mark); at != name.npos) {
-      name.replace(at, mark.size(), std::to_string(number));
-    }
-  };
-  if (layer != kNoLayer) {
-    put("{N}", stack_.layers[layer].params);
-    put("{K}", stack_.layers[layer].inner);
-  }
-  return name + std::string(row.whole_name ? "" : end);
-}
-
 std::string TensorReader::found_name(const TensorName& row,
                                      std::string_view end,
                                      std::size_t layer) const {
-  const std::string name = numbered_name(row, end, layer);
+  const std::string name = numbered_name(row, stack_, end, layer);
   const std::string outer = std::string(prefix_) + name;
   return file_.names().contains(outer)  ? outer
          : file_.names().contains(name) ? name
@@ -52,9 +36,9 @@ Result<std::string> TensorReader::name_of(const TensorName& row,
     return name;
   }
   const std::string_view outer = row.part == Part::unembedding ? "" : prefix_;
-  return subject().bad_data(
-      message("has no {}",
-              printable(std::string(outer) + numbered_name(row, end, layer))));
+  return subject().bad_data(message(
+      "has no {}",
+      printable(std::string(outer) + numbered_name(row, stack_, end, layer))));
 }
 
 Status TensorReader::check_values(const std::string& name,
@@ -219,10 +203,16 @@ Result<Linear> TensorReader::assembled(
     }
     return ok();
   };
+  if (access_.use == ModelUse::training) {
+    HEADWISE_ASSIGN(auto weight,
+                    Tensor<float, 2>::create_unset({out, in.size}));
+    HEADWISE_TRY(fill(0, weight.view()));
+    return packed(std::move(weight), std::move(bias));
+  }
   const bool has_bias = bias.size() != 0;
   return Linear::from_rows(
       {.in_features = in.size, .out_features = out, .bias = has_bias},
-      std::move(bias), arithmetic_, fill);
+      std::move(bias), access_.arithmetic, fill);
 }
 
 Result<Linear> TensorReader::linear_of(std::initializer_list<NamedRows> parts,
@@ -260,10 +250,11 @@ Result<Linear> TensorReader::packed(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias) const {
   HEADWISE_ASSIGN(auto linear,
                   Linear::from_params(std::move(weight), std::move(bias)));
-  if (arithmetic_ == Arithmetic::bf16) {
+  if (access_.arithmetic == Arithmetic::bf16) {
     HEADWISE_ASSIGN(linear, linear.in_bf16());
   }
-  return std::move(linear).for_inference();
+  return access_.use == ModelUse::training ? std::move(linear)
+                                           : std::move(linear).for_inference();
 }
 
 Result<HeadNormParams> TensorReader::norm(const TensorName& row, NamedSize size,

@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/projection.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 #include "interop/param_file.h"
 #include "interop/param_rows.h"
@@ -24,7 +24,6 @@
 namespace headwise::inline HEADWISE_ABI::transformer {
 
 inline constexpr std::string_view kReadTransformer = "read_transformer";
-inline constexpr std::size_t kNoLayer = ~std::size_t{0};
 
 // A size of a tensor, with its name.
 struct NamedSize {
@@ -45,12 +44,12 @@ class TensorReader {
  public:
   // All must outlive the reader.
   TensorReader(const ParamFile& file, const NamedStack& stack,
-               std::string_view prefix, Arithmetic arithmetic)
+               std::string_view prefix, const ModelAccess& access)
       : file_(file),
         stack_(stack.stack),
         names_(stack.names),
         prefix_(prefix),
-        arithmetic_(arithmetic) {}
+        access_(access) {}
 
   // Its row; null where the model has no such part.
   const TensorName* find(Part part) const;
@@ -75,7 +74,8 @@ class TensorReader {
   // Empty where the row has none.
   Result<Tensor<float, 1>> bias(const TensorName& row, NamedSize size,
                                 std::size_t layer = kNoLayer) const;
-  // Ready to compute in the model's arithmetic, whatever way they lie.
+  // Ready to compute in the model's arithmetic, whatever way they lie; for
+  // training they keep their parameters.
   Result<Linear> linear(const TensorName& row, NamedSize out, NamedSize in,
                         std::size_t layer = kNoLayer) const {
     return linear_of({{&row, out}}, in, layer);
@@ -96,8 +96,6 @@ class TensorReader {
   FileSubject subject() const {
     return {std::string(kReadTransformer), file_.path()};
   }
-  std::string numbered_name(const TensorName& row, std::string_view end,
-                            std::size_t layer) const;
   // The name in the file, which may be without the outer name; empty: none.
   std::string found_name(const TensorName& row, std::string_view end,
                          std::size_t layer) const;
@@ -117,7 +115,7 @@ class TensorReader {
   const StackSpec& stack_;
   const std::vector<TensorName>& names_;
   std::string_view prefix_;
-  Arithmetic arithmetic_;
+  const ModelAccess& access_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

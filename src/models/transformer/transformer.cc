@@ -215,12 +215,12 @@ struct Transformer::State {
 };
 
 Result<Transformer> Transformer::read(const std::string& path,
-                                      const TransformerAccess& access) {
+                                      const ModelAccess& access) {
   return catching_out_of_memory([&]() -> Result<Transformer> {
     HEADWISE_ASSIGN(auto opened, open_model(path, access.file));
     auto& [description, file] = opened;
-    HEADWISE_ASSIGN(auto params, transformer::read_params(file, description,
-                                                          access.arithmetic));
+    HEADWISE_ASSIGN(auto params,
+                    transformer::read_params(file, description, access));
     TransformerShape shape = shape_of(description);
     shape.has_logits = params.unembedding.has_value();
     return Transformer(std::unique_ptr<State>(new State{

@@ -1,0 +1,161 @@
+#include "transformer/stack_pass.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "headwise/base/half.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+
+void add_rows(const Rows& y, Rows& x, const Executor& executor) {
+  constexpr std::size_t kAtATime = 32768;
+  executor.parallel_for(
+      x.size(), kAtATime, [&](std::size_t begin, std::size_t end) {
+        const FloatEnvironment environment;
+        std::transform(x.data() + begin, x.data() + end, y.data() + begin,
+                       x.data() + begin, std::plus<>());
+      });
+}
+
+Result<Rows> StackPass::tokens() const {
+  const EmbeddingSpec& spec = stack_.embedding;
+  const auto rows = static_cast<std::size_t>(offsets_.back());
+  HEADWISE_ASSIGN(auto x, Rows::create_unset({1, rows, spec.size}));
+  const auto scale = static_cast<float>(spec.scale);
+  each_sequence([&](std::size_t b, std::size_t row) {
+    for (const TokenId id : ids()[b]) {
+      float* const to = &x(0, row++, 0);
+      params_.copy_token(static_cast<std::size_t>(id), to);
+      std::transform(to, to + spec.size, to,
+                     [scale](float e) { return e * scale; });
+    }
+  });
+  return x;
+}
+
+// Tokens with the id `uncounted` stand before the first position.
+std::vector<TokenId> StackPass::positions(std::size_t b) const {
+  const EmbeddingSpec& spec = stack_.embedding;
+  std::vector<TokenId> found;
+  found.reserve(ids()[b].size());
+  std::size_t position = spec.first_position;
+  for (const TokenId id : ids()[b]) {
+    const bool is_counted = !spec.uncounted || id != *spec.uncounted;
+    found.push_back(static_cast<TokenId>(is_counted ? position++
+                                                    : spec.first_position - 1));
+  }
+  return found;
+}
+
+void StackPass::add_places(Rows& x) const {
+  if (params_.places.empty() && params_.token_types.size() == 0) {
+    return;
+  }
+  const auto types = input_.pass.token_types;
+  const std::size_t size = x.extent(2);
+  each_sequence([&](std::size_t b, std::size_t row) {
+    const std::vector<TokenId> places = positions(b);
+    for (std::size_t t = 0; t < places.size(); ++t) {
+      const std::size_t type =
+          types.empty() ? 0 : static_cast<std::size_t>(types[b][t]);
+      const float* const added =
+          params_.places.empty()
+              ? &params_.token_types(type, 0)
+              : &params_.places[type](static_cast<std::size_t>(places[t]), 0);
+      float* const to = &x(0, row + t, 0);
+      std::transform(to, to + size, added, to, std::plus<>());
+    }
+  });
+}
+
+bool StackPass::is_apart(std::size_t layer) const {
+  const auto& rotary = stack_.layers[layer].rotary;
+  return stack_.heads.distances ||
+         (rotary && stack_.rotary[*rotary].limit != 0);
+}
+
+Result<std::optional<Rotary>> StackPass::rotary_of(std::size_t layer,
+                                                   std::size_t length) const {
+  std::optional<Rotary> made;
+  const auto& rotary = stack_.layers[layer].rotary;
+  if (rotary && stack_.rotary[*rotary].limit != 0) {
+    HEADWISE_ASSIGN(made,
+                    Rotary::create(stack_.rotary[*rotary].config_of(length)));
+  }
+  return made;
+}
+
+AttentionOptions StackPass::options_of(std::size_t n) const {
+  const HeadsSpec& heads = stack_.heads;
+  const LayerSpec& layer = stack_.layers[n];
+  const Block& block = *params_.layers[n];
+  AttentionOptions options{.scale = heads.scale * layer.scale,
+                           .softcap = heads.softcap,
+                           .offsets = offsets_,
+                           .executor = &executor_};
+  if (layer.window) {
+    const auto reach = static_cast<std::int64_t>(*layer.window) - 1;
+    options.mask = window(reach, stack_.causal ? 0 : reach);
+  } else if (stack_.causal) {
+    options.mask = causal();
+  }
+  if (block.sinks.size() != 0) {
+    options.sinks = block.sinks;
+  }
+  if (heads.relative) {
+    options.t5_bias = {
+        .table = params_.relative,
+        .max_distance = static_cast<std::int64_t>(heads.relative->max_distance),
+        .bidirectional = heads.relative->bidirectional};
+  }
+  return options;
+}
+
+Result<Tensor<float, 2>> StackPass::bias_of_keys() const {
+  const std::vector<float>& slopes = stack_.heads.key_slopes;
+  if (slopes.empty()) {
+    return Tensor<float, 2>();
+  }
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 2>::create_unset(
+                                 {slopes.size(), max_sequence_length(ids())}));
+  for (std::size_t h = 0; h < slopes.size(); ++h) {
+    for (std::size_t j = 0; j < bias.extent(1); ++j) {
+      const float product = slopes[h] * static_cast<float>(j);
+      bias(h, j) = static_cast<float>(stack_.heads.scale) *
+                   widened(narrowed_to_bfloat16(product));
+    }
+  }
+  return bias;
+}
+
+HeadHooks StackPass::hooks_of(HookPlace at) const {
+  return input_.is_encoder ? HeadHooks{} : hooks_at(input_.pass.hooks, at);
+}
+
+LayerOptions StackPass::layer_options_of(std::size_t n,
+                                         const HeadHooks& hooks) const {
+  return input_.is_encoder ? LayerOptions{}
+                           : layer_options(input_.pass.head_gates, n,
+                                           input_.pass.hooks, hooks);
+}
+
+Result<Rows> StackPass::around(const Rows& x) const {
+  const std::size_t width = stack_.convolution->width;
+  const std::size_t before = (width - 1) / 2;
+  const std::size_t E = x.extent(2);
+  HEADWISE_ASSIGN(auto made, Rows::create({1, x.extent(1), width * E}));
+  each_sequence([&](std::size_t b, std::size_t first) {
+    const std::size_t L = ids()[b].size();
+    for (std::size_t t = 0; t < L; ++t) {
+      for (std::size_t at = 0; at < width; ++at) {
+        if (t + at >= before && t + at - before < L) {
+          std::copy_n(&x(0, first + t + at - before, 0), E,
+                      &made(0, first + t, at * E));
+        }
+      }
+    }
+  });
+  return made;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -1,0 +1,92 @@
+// What every pass through a stack has: what is looked up for its tokens, and
+// the options of its layers' attention.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/module/layer_results.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/version.h"
+#include "run/float_environment.h"
+#include "transformer/description.h"
+#include "transformer/params.h"
+#include "transformer/pass_parts.h"
+#include "transformer/stack_run.h"
+
+namespace headwise::inline HEADWISE_ABI::transformer {
+
+// All must outlive it.
+class StackPass {
+ public:
+  StackPass(const StackSpec& stack, const StackParams& params,
+            const StackInput& input)
+      : stack_(stack),
+        params_(params),
+        input_(input),
+        executor_(input.pass.executor ? *input.pass.executor
+                                      : Executor::default_executor()),
+        offsets_(offsets_of(input.ids)) {}
+
+  const StackSpec& stack() const { return stack_; }
+  const StackParams& params() const { return params_; }
+  const StackInput& input() const { return input_; }
+  const RaggedTokens& ids() const { return input_.ids; }
+  const Executor& executor() const { return executor_; }
+  const std::vector<std::int64_t>& offsets() const { return offsets_; }
+
+  // The rows of the tokens, scaled. Errors: out_of_memory.
+  Result<Rows> tokens() const;
+  // x += positions and token types.
+  void add_places(Rows& x) const;
+  // The row of each token in the table of positions.
+  std::vector<TokenId> positions(std::size_t b) const;
+
+  // Whether attention differs from sequence to sequence.
+  bool is_apart(std::size_t layer) const;
+  // What rotates a layer whose sequence has this length; none: the layer's own
+  // rotation. Errors: those of Rotary::create().
+  Result<std::optional<Rotary>> rotary_of(std::size_t layer,
+                                          std::size_t length) const;
+  // Of a layer's attention, for all sequences, without a bias.
+  AttentionOptions options_of(std::size_t layer) const;
+  // A bias of the keys, (heads, longest sequence); empty without one. Errors:
+  // out_of_memory.
+  Result<Tensor<float, 2>> bias_of_keys() const;
+  // Of an encoder-decoder, those of the decoder.
+  HeadHooks hooks_of(HookPlace at) const;
+  LayerOptions layer_options_of(std::size_t layer,
+                                const HeadHooks& hooks) const;
+  // The rows around each row of x, side by side: (1, rows, width * E).
+  Result<Rows> around(const Rows& x) const;
+
+  // use(b, row) of each sequence and its first row.
+  template <class Use>
+  void each_sequence(const Use& use) const {
+    executor_.parallel_for(ids().size(), 1,
+                           [&](std::size_t begin, std::size_t end) {
+                             const FloatEnvironment environment;
+                             for (std::size_t b = begin; b < end; ++b) {
+                               use(b, static_cast<std::size_t>(offsets_[b]));
+                             }
+                           });
+  }
+
+ private:
+  const StackSpec& stack_;
+  const StackParams& params_;
+  const StackInput& input_;
+  const Executor& executor_;
+  std::vector<std::int64_t> offsets_;
+};
+
+// x += y
+void add_rows(const Rows& y, Rows& x, const Executor& executor);
+
+}  // namespace headwise::inline HEADWISE_ABI::transformer
