@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 #include "models/model_files.h"
 
 namespace {

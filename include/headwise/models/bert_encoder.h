@@ -60,6 +60,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/transformer/model_pass.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
@@ -78,13 +79,6 @@ struct BertLayer {
   Linear intermediate;  // w_in (intermediate_size, hidden_size)
   Linear output;        // w_out (hidden_size, intermediate_size)
   LayerNormParams output_norm;
-};
-
-// The attention of a layer of which heads were removed.
-struct KeptAttention {
-  std::size_t layer;
-  MultiHeadAttention attention;
-  std::vector<std::size_t> kept_heads;  // their numbers, ascending
 };
 
 // What the encoder will be used for.

@@ -28,15 +28,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "headwise/base/any_view.h"
 #include "headwise/base/arithmetic.h"
+#include "headwise/base/function_ref.h"
 #include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
+#include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/param_terms.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
@@ -72,6 +80,28 @@ struct TransformerShape {
   bool has_logits = false;
 };
 
+// The attention of a layer of which heads were removed.
+struct KeptAttention {
+  std::size_t layer;
+  MultiHeadAttention attention;
+  std::vector<std::size_t> kept_heads;  // their numbers, ascending
+};
+
+// What a forward pass in training keeps for its backward pass. It can be used
+// for one backward pass, and be moved but not copied.
+class TransformerSaved {
+ public:
+  // (rows, hidden_size), as Transformer::hidden() gives it.
+  TensorView<const float, 2> hidden() const { return hidden_.view(); }
+
+ private:
+  friend class Transformer;
+  struct HEADWISE_HIDDEN State;
+
+  Tensor<float, 2> hidden_;
+  Hidden<State> state_;  // null after the backward pass
+};
+
 // A model that was moved from can only be destroyed or assigned to.
 class Transformer {
  public:
@@ -91,8 +121,62 @@ class Transformer {
   Result<Tensor<float, 2>> logits(TensorView<const float, 2> hidden,
                                   const Executor* executor = nullptr) const;
 
+  // The forward pass of training: the same hidden states, and what backward()
+  // needs. All layers run. Errors: those of hidden(); invalid_argument for what
+  // training does not take: from, before_layer, token_types, see_entries,
+  // before_each, see_attn_weights, hooks.edit and hooks.trace; unsupported for
+  // an encoder-decoder, and for a model read for inference.
+  Result<TransformerSaved> forward_for_backward(
+      const RaggedTokens& ids, const ModelPass& pass = {}) const;
+  // From d_hidden (rows, hidden_size). If `terms` is given, it receives the
+  // terms of the parameters under their names in files, and
+  // ModelGradients::params is empty. Errors: shape_mismatch, out_of_memory;
+  // invalid_argument for a state that was already used; unsupported for the
+  // parameters of experts and of DeBERTa's distances.
+  Result<ModelGradients> backward(
+      TransformerSaved& saved, TensorView<const float, 2> d_hidden,
+      ModelWanted wanted = ModelWanted::params_and_gates,
+      ParamTerms* terms = nullptr) const;
+  // From d_logits (rows, vocab_size), the gradient of a loss by the logits of
+  // saved.hidden(). Errors: those of backward() and of logits().
+  Result<ModelGradients> backward_from_logits(
+      TransformerSaved& saved, TensorView<const float, 2> d_logits,
+      ModelWanted wanted = ModelWanted::params_and_gates) const;
+
+  // Passes each parameter's elements to `change`, which may write them, with
+  // its name in files. The name is valid only during that call. No other call
+  // may run meanwhile, and backward() refuses what was saved before. The first
+  // error of `change` ends the update and is returned; an exception of `change`
+  // reaches the caller. What `change` wrote until then stays, and the model
+  // remains usable. Errors, before `change` is called: unsupported, as for
+  // backward(), and for a model read for inference; out_of_memory.
+  Status update(
+      FunctionRef<Status(std::string_view name, std::span<float> values)>
+          change);
+  // All parameters, read-only; valid until the next update. Empty for
+  // inference.
+  std::map<std::string, AnyView> params() const;
+  // Only the parameters of attention.
+  std::map<std::string, AnyView> attention_params() const;
+
+  // The numbers, before pruning, of the heads that a layer has; ascending.
+  const std::vector<std::size_t>& heads_in(std::size_t layer) const;
+  // It has the heads of heads_in(), in that order. Of an encoder-decoder, that
+  // of the decoder's tokens to each other.
+  const MultiHeadAttention& attention(std::size_t layer) const;
+  HEADWISE_HIDDEN Arithmetic arithmetic() const;
+  // Replaces the attention of these layers, which are moved from; after an
+  // error nothing has changed. Errors: shape_mismatch, out_of_range.
+  HEADWISE_HIDDEN Status replace_attention(std::span<KeptAttention> layers);
+
  private:
   struct HEADWISE_HIDDEN State;
+  HEADWISE_HIDDEN Status check_has_logits() const;
+  HEADWISE_HIDDEN Result<ModelGradients> back(TransformerSaved& saved,
+                                              TensorView<const float, 2> d,
+                                              bool from_logits,
+                                              ModelWanted wanted,
+                                              ParamTerms* terms) const;
   explicit Transformer(Hidden<State> state) : state_(std::move(state)) {}
   Hidden<State> state_;
 };

@@ -12,7 +12,7 @@
 #include "interop/find_params.h"
 #include "interop/param_file.h"
 #include "models/bert_names.h"
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -10,7 +10,7 @@
 #include "interop/find_params.h"
 #include "interop/folder.h"
 #include "interop/param_file.h"
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 #include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -7,7 +7,7 @@
 #include "interop/atomic_folder.h"
 #include "interop/folder.h"
 #include "models/causal_state.h"
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 #include "models/model_folder.h"
 #include "models/model_params.h"
 

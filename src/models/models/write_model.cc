@@ -14,7 +14,7 @@
 #include "interop/folder.h"
 #include "interop/param_file.h"
 #include "models/bert_names.h"
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 #include "models/model_folder.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "run/float_environment.h"
+#include "transformer/pass_parts.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 namespace {
@@ -31,6 +32,16 @@ std::size_t table_row(const DistanceSpec& spec, std::ptrdiff_t distance) {
       std::clamp<std::ptrdiff_t>(distance + span, 0, 2 * span - 1));
 }
 
+// Of query i and key j: at i + (L - 1) - j.
+std::vector<std::size_t> table_rows(const DistanceSpec& spec, std::size_t L) {
+  std::vector<std::size_t> rows;
+  for (std::size_t n = 0; n + 1 < 2 * L; ++n) {
+    rows.push_back(table_row(spec, static_cast<std::ptrdiff_t>(n) -
+                                       static_cast<std::ptrdiff_t>(L - 1)));
+  }
+  return rows;
+}
+
 // Of all heads: each row of x, projected, with each row of the table:
 // (heads, L, 2 * span).
 Result<Tensor<float, 3>> products(const Linear& projection,
@@ -53,6 +64,27 @@ Result<Tensor<float, 3>> products(const Linear& projection,
   return made;
 }
 
+// The gradient by x, from that by products().
+Result<Rows> back_through_products(const Linear& projection,
+                                   const std::vector<Linear>& tables,
+                                   const HeadsSpec& heads,
+                                   const Tensor<float, 3>& d_products,
+                                   const Executor& executor) {
+  const auto [H, L, table] = d_products.extents();
+  HEADWISE_ASSIGN(auto d_rows, Rows::create_unset({1, L, H * heads.head_dim}));
+  for (std::size_t h = 0; h < H; ++h) {
+    HEADWISE_ASSIGN(
+        const auto d_head,
+        tables[h].backward_input({&d_products(h, 0, 0), {1, L, table}}, "d_y",
+                                 executor));
+    for (std::size_t i = 0; i < L; ++i) {
+      std::copy_n(&d_head(0, i, 0), heads.head_dim,
+                  &d_rows(0, i, h * heads.head_dim));
+    }
+  }
+  return projection.backward_input(d_rows, "d_y", executor);
+}
+
 }  // namespace
 
 Result<Tensor<float, 3>> distance_bias(const Block& block,
@@ -72,11 +104,7 @@ Result<Tensor<float, 3>> distance_bias(const Block& block,
                                            heads, x, executor));
   }
   HEADWISE_ASSIGN(auto bias, Tensor<float, 3>::create({heads.num_heads, L, L}));
-  std::vector<std::size_t> rows;
-  for (std::size_t n = 0; n + 1 < 2 * L; ++n) {
-    rows.push_back(table_row(spec, static_cast<std::ptrdiff_t>(n) -
-                                       static_cast<std::ptrdiff_t>(L - 1)));
-  }
+  const std::vector<std::size_t> rows = table_rows(spec, L);
   const auto scale = static_cast<float>(heads.scale);
   executor.parallel_for(
       heads.num_heads * L, 16, [&](std::size_t begin, std::size_t end) {
@@ -93,6 +121,48 @@ Result<Tensor<float, 3>> distance_bias(const Block& block,
         }
       });
   return bias;
+}
+
+Result<Rows> distance_bias_backward(const Block& block, const HeadsSpec& heads,
+                                    const Tensor<float, 4>& d_bias,
+                                    const Executor& executor) {
+  const DistanceSpec& spec = *heads.distances;
+  const MultiHeadAttentionParams& params = *block.attention.params();
+  const std::size_t L = d_bias.extent(2);
+  const std::vector<std::size_t> rows = table_rows(spec, L);
+  const auto scale = static_cast<float>(heads.scale);
+  HEADWISE_ASSIGN(auto d_x, Rows::create({1, L, params.w_q.in_features()}));
+  // `row_of`: the query or the key of a pair.
+  const auto back = [&](const Linear& projection,
+                        const std::vector<Linear>& tables,
+                        const auto& row_of) -> Status {
+    HEADWISE_ASSIGN(auto d_products,
+                    Tensor<float, 3>::create(
+                        {heads.num_heads, L, tables.front().out_features()}));
+    const FloatEnvironment environment;
+    for (std::size_t h = 0; h < heads.num_heads; ++h) {
+      for (std::size_t i = 0; i < L; ++i) {
+        for (std::size_t j = 0; j < L; ++j) {
+          d_products(h, row_of(i, j), rows[i + (L - 1) - j]) +=
+              scale * d_bias(0, h, i, j);
+        }
+      }
+    }
+    HEADWISE_ASSIGN(
+        const auto part,
+        back_through_products(projection, tables, heads, d_products, executor));
+    add_to(d_x, part);
+    return ok();
+  };
+  if (spec.with_keys) {
+    HEADWISE_TRY(back(params.w_q, block.distances.keys,
+                      [](std::size_t i, std::size_t) { return i; }));
+  }
+  if (spec.with_queries) {
+    HEADWISE_TRY(back(params.w_k, block.distances.queries,
+                      [](std::size_t, std::size_t j) { return j; }));
+  }
+  return d_x;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

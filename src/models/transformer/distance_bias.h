@@ -24,4 +24,10 @@ Result<Tensor<float, 3>> distance_bias(const Block& block,
                                        TensorView<const float, 3> x,
                                        const Executor& executor);
 
+// Its way back: the gradient by x, from that by the bias, (1, heads, L, L). The
+// model was read for training. Errors: out_of_memory.
+Result<Rows> distance_bias_backward(const Block& block, const HeadsSpec& heads,
+                                    const Tensor<float, 4>& d_bias,
+                                    const Executor& executor);
+
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -96,13 +96,17 @@ class StackReader {
       if (params.bias.size() == 0) {
         HEADWISE_ASSIGN(params.bias, Tensor<float, 1>::create({size.size}));
       }
-      made = RowNorm{.weight = std::move(params.weight),
-                     .bias = std::move(params.bias),
-                     .eps = stack_.norm.eps,
-                     .centred = stack_.norm.kind == NormKind::layer};
-      const FloatEnvironment environment;
-      for (float& weight : made->weight.elements()) {
-        weight += stack_.norm.plus_one ? 1 : 0;
+      made.emplace();
+      made->weight = std::move(params.weight);
+      made->bias = std::move(params.bias);
+      made->eps = stack_.norm.eps;
+      made->centred = stack_.norm.kind == NormKind::layer;
+      if (stack_.norm.plus_one) {
+        HEADWISE_ASSIGN(made->less_one, made->weight.clone());
+        made->write_weight();
+      }
+      if (!is_trained_) {
+        made->less_one = {};
       }
     }
     return made;
@@ -164,13 +168,13 @@ class StackReader {
       HEADWISE_ASSIGN(params.places,
                       created_places(positions, params.token_types));
     }
+    auto types = std::move(params.token_types);
+    if (params.places.empty() && types.size() != 0) {
+      HEADWISE_ASSIGN(params.token_types, types.clone());
+    }
     if (params.tables) {
       HEADWISE_ASSIGN(params.tables->positions, table_of(std::move(positions)));
-      HEADWISE_ASSIGN(params.tables->token_types,
-                      table_of(std::move(params.token_types)));
-    }
-    if (!params.places.empty()) {
-      params.token_types = {};
+      HEADWISE_ASSIGN(params.tables->token_types, table_of(std::move(types)));
     }
     return ok();
   }
@@ -505,9 +509,9 @@ Status read_unembedding(const TensorReader& tensors,
   if (!is_there && description.unembedding->may_miss) {
     return ok();
   }
-  const TensorName& row = is_there || !description.unembedding->tied
-                              ? *own
-                              : *tensors.find(Part::tokens);
+  params.ties_unembedding = !is_there && description.unembedding->tied;
+  const TensorName& row =
+      !params.ties_unembedding ? *own : *tensors.find(Part::tokens);
   const TensorName* const added = tensors.find(Part::unembedding_bias);
   if (added == nullptr || !tensors.has(*added, "")) {
     HEADWISE_ASSIGN(params.unembedding,
@@ -527,6 +531,12 @@ Status read_unembedding(const TensorReader& tensors,
 
 }  // namespace
 
+void RowNorm::write_weight() {
+  const FloatEnvironment environment;
+  std::ranges::transform(less_one.elements(), weight.data(),
+                         [](float e) { return 1 + e; });
+}
+
 void StackParams::copy_token(std::size_t id, float* to) const {
   if (tables) {
     std::copy_n(&tables->tokens.weight()(id, 0), tables->tokens.embed_dim(),
@@ -540,8 +550,19 @@ void StackParams::write_places() {
   for (Tensor<float, 2>& place : places) {
     std::copy_n(tables->positions->weight().data(), place.size(), place.data());
   }
-  if (!places.empty() && tables->token_types) {
-    add_types(tables->token_types->weight(), places);
+  if (tables->token_types) {
+    const auto types = tables->token_types->weight();
+    add_types(types, places);
+    std::copy_n(types.data(), token_types.size(), token_types.data());
+  }
+}
+
+void Params::tie_unembedding() {
+  if (ties_unembedding) {
+    const auto table = stack.tables->tokens.weight();
+    unembedding->update([&](std::span<float> weight, std::span<float>) {
+      std::copy_n(table.data(), table.size(), weight.data());
+    });
   }
 }
 

@@ -24,7 +24,12 @@ namespace headwise::inline HEADWISE_ABI::transformer {
 
 using Rows = Tensor<float, 3>;  // (1, rows, features)
 
-using RowNorm = LayerNormParams;
+struct RowNorm : LayerNormParams {
+  // Where the factor is 1 + weight, for training: what the file has.
+  Tensor<float, 1> less_one{};
+
+  void write_weight();  // of less_one
+};
 
 // The norms around attention, or around a feed-forward network.
 struct PartNorms {
@@ -107,6 +112,10 @@ struct Params {
   std::optional<StackParams> encoder{};
   std::optional<Linear> unembedding_projection{};
   std::optional<Linear> unembedding{};
+  bool ties_unembedding = false;  // it is the table of tokens
+
+  // For training: after that table changed.
+  void tie_unembedding();
 };
 
 // For training, matrices and tables are kept as the file has them, too. Errors:

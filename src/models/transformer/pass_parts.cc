@@ -122,6 +122,8 @@ Status check_training_pass(std::string_view operation, const ModelPass& pass,
   const std::initializer_list<std::pair<std::string_view, bool>> refused = {
       {"attn_weights", pass.attn_weights},
       {"token_types", !pass.token_types.empty()},
+      {"decoder_ids", pass.decoder_ids != nullptr},
+      {"see_attn_weights", static_cast<bool>(pass.see_attn_weights)},
       {"see_entries", static_cast<bool>(pass.see_entries)},
       {"before_each", static_cast<bool>(pass.before_each)},
       {"before_layer", pass.before_layer.value_or(layers) != layers},

@@ -139,23 +139,41 @@ LayerOptions StackPass::layer_options_of(std::size_t n,
                                            input_.pass.hooks, hooks);
 }
 
-Result<Rows> StackPass::around(const Rows& x) const {
+template <class Use>
+void StackPass::each_around(const Use& use) const {
   const std::size_t width = stack_.convolution->width;
   const std::size_t before = (width - 1) / 2;
-  const std::size_t E = x.extent(2);
-  HEADWISE_ASSIGN(auto made, Rows::create({1, x.extent(1), width * E}));
   each_sequence([&](std::size_t b, std::size_t first) {
     const std::size_t L = ids()[b].size();
     for (std::size_t t = 0; t < L; ++t) {
       for (std::size_t at = 0; at < width; ++at) {
         if (t + at >= before && t + at - before < L) {
-          std::copy_n(&x(0, first + t + at - before, 0), E,
-                      &made(0, first + t, at * E));
+          use(first + t + at - before, first + t, at);
         }
       }
     }
   });
+}
+
+Result<Rows> StackPass::around(const Rows& x) const {
+  const auto [one, rows, E] = x.extents();
+  HEADWISE_ASSIGN(auto made,
+                  Rows::create({1, rows, stack_.convolution->width * E}));
+  each_around([&, E = E](std::size_t row, std::size_t of, std::size_t at) {
+    std::copy_n(&x(0, row, 0), E, &made(0, of, at * E));
+  });
   return made;
+}
+
+Result<Rows> StackPass::back_from_around(const Rows& d_around) const {
+  const auto [one, rows, features] = d_around.extents();
+  const std::size_t E = features / stack_.convolution->width;
+  HEADWISE_ASSIGN(auto d_x, Rows::create({1, rows, E}));
+  each_around([&](std::size_t row, std::size_t of, std::size_t at) {
+    float* const to = &d_x(0, row, 0);
+    std::transform(to, to + E, &d_around(0, of, at * E), to, std::plus<>());
+  });
+  return d_x;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -65,6 +65,8 @@ class StackPass {
                                 const HeadHooks& hooks) const;
   // The rows around each row of x, side by side: (1, rows, width * E).
   Result<Rows> around(const Rows& x) const;
+  // Its way back: the gradient by x.
+  Result<Rows> back_from_around(const Rows& d_around) const;
 
   // use(b, row) of each sequence and its first row.
   template <class Use>
@@ -79,6 +81,10 @@ class StackPass {
   }
 
  private:
+  // use(row of x, part of the row around a token) of each pair.
+  template <class Use>
+  void each_around(const Use& use) const;
+
   const StackSpec& stack_;
   const StackParams& params_;
   const StackInput& input_;

@@ -6,6 +6,7 @@
 
 #include "headwise/steps/activation.h"
 #include "run/float_environment.h"
+#include "transformer/convolution.h"
 #include "transformer/distance_bias.h"
 #include "transformer/feed_forward.h"
 #include "transformer/pass_parts.h"
@@ -269,18 +270,10 @@ class StackRun : private StackPass {
 
   // Behind the first layer: x = norm(x + f(rows around each embedding)).
   Status add_convolution(const Rows& embeddings, Rows& x) const {
-    const ConvolutionSpec& spec = *stack().convolution;
     HEADWISE_ASSIGN(const auto rows_around, around(embeddings));
     HEADWISE_ASSIGN(auto made, params().convolution->linear.forward(
                                    rows_around, "embedded", executor()));
-    const TensorView<float, 2> rows = rows_of(made.view());
-    if (spec.activation) {
-      HEADWISE_TRY(activate(*spec.activation, rows, rows, executor()));
-    } else {
-      const FloatEnvironment environment;
-      std::ranges::transform(made.elements(), made.data(),
-                             [](float e) { return std::tanh(e); });
-    }
+    HEADWISE_TRY(activate_convolution(*stack().convolution, made, executor()));
     return add_layer_norm(rows_of(made), rows_of(x), params().convolution->norm,
                           rows_of(x.view()), executor());
   }

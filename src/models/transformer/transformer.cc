@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +22,7 @@
 #include "transformer/pass_parts.h"
 #include "transformer/stack_run.h"
 #include "transformer/tensor_reader.h"
+#include "transformer/transformer_state.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -32,8 +35,6 @@ using transformer::StackParams;
 using transformer::StackSpec;
 
 namespace {
-
-constexpr std::string_view kTransformer = "transformer";
 
 Status check_ids(const RaggedTokens& ids, std::string_view name,
                  const TransformerShape& shape) {
@@ -127,36 +128,6 @@ Status check_token_types(std::span<const std::vector<TokenId>> types,
   return ok();
 }
 
-Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
-                  const Params& params, const TransformerShape& shape) {
-  HEADWISE_TRY(check_ids(ids, "tokens", shape));
-  HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
-  HEADWISE_TRY(check_heads(pass.heads, shape));
-  const std::size_t before = pass.before_layer.value_or(shape.num_layers);
-  HEADWISE_TRY(check_layer_number(kTransformer, "before_layer", before,
-                                  shape.num_layers));
-  if (pass.from) {
-    HEADWISE_TRY(check_layer_number(kTransformer, "from.layer",
-                                    pass.from->layer, before));
-    const RaggedTokens& rows = pass.decoder_ids ? *pass.decoder_ids : ids;
-    HEADWISE_TRY(check_shape(
-        kTransformer, "from.hidden", pass.from->hidden.extents(),
-        "(rows, hidden_size)",
-        Extents<2>{static_cast<std::size_t>(offsets_of(rows).back()),
-                   shape.hidden_size}));
-  }
-  HEADWISE_TRY(check_model_gates(
-      kTransformer, pass.head_gates, shape.num_layers, [&](std::size_t n) {
-        return params.stack.layers[n]->attention.config().num_heads;
-      }));
-  const StackParams& stack = params.stack;
-  return check_token_types(
-      pass.token_types, ids,
-      std::max<std::size_t>(1, stack.places.empty()
-                                   ? stack.token_types.extent(0)
-                                   : stack.places.size()));
-}
-
 TransformerShape shape_of(const Description& description) {
   const StackSpec& stack = description.stack;
   const auto& embedding = stack.embedding;
@@ -176,6 +147,12 @@ TransformerShape shape_of(const Description& description) {
     shape.encoder_heads = encoder->stack.heads.num_heads;
   }
   return shape;
+}
+
+std::vector<std::vector<std::size_t>> heads_of(const StackSpec& stack) {
+  std::vector<std::size_t> all(stack.heads.num_heads);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return std::vector(stack.layers.size(), all);
 }
 
 struct OpenModel {
@@ -208,11 +185,35 @@ Result<OpenModel> open_model(const std::string& path, FileAccess access) {
 
 }  // namespace
 
-struct Transformer::State {
-  Description description;
-  Params params;
-  TransformerShape shape;
-};
+Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
+                  const Params& params, const TransformerShape& shape) {
+  HEADWISE_TRY(check_ids(ids, "tokens", shape));
+  HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
+  HEADWISE_TRY(check_heads(pass.heads, shape));
+  const std::size_t before = pass.before_layer.value_or(shape.num_layers);
+  HEADWISE_TRY(check_layer_number(kTransformer, "before_layer", before,
+                                  shape.num_layers));
+  if (pass.from) {
+    HEADWISE_TRY(check_layer_number(kTransformer, "from.layer",
+                                    pass.from->layer, before));
+    const RaggedTokens& rows = pass.decoder_ids ? *pass.decoder_ids : ids;
+    HEADWISE_TRY(check_shape(
+        kTransformer, "from.hidden", pass.from->hidden.extents(),
+        "(rows, hidden_size)",
+        Extents<2>{static_cast<std::size_t>(offsets_of(rows).back()),
+                   shape.hidden_size}));
+  }
+  HEADWISE_TRY(check_model_gates(
+      kTransformer, pass.head_gates, shape.num_layers, [&](std::size_t n) {
+        return params.stack.layers[n]->attention.config().num_heads;
+      }));
+  const StackParams& stack = params.stack;
+  return check_token_types(
+      pass.token_types, ids,
+      std::max<std::size_t>(1, stack.places.empty()
+                                   ? stack.token_types.extent(0)
+                                   : stack.places.size()));
+}
 
 Result<Transformer> Transformer::read(const std::string& path,
                                       const ModelAccess& access) {
@@ -221,10 +222,18 @@ Result<Transformer> Transformer::read(const std::string& path,
     auto& [description, file] = opened;
     HEADWISE_ASSIGN(auto params,
                     transformer::read_params(file, description, access));
-    TransformerShape shape = shape_of(description);
-    shape.has_logits = params.unembedding.has_value();
-    return Transformer(std::unique_ptr<State>(new State{
-        std::move(description), std::move(params), std::move(shape)}));
+    auto state =
+        std::make_unique<State>(State{.description = std::move(description),
+                                      .params = std::move(params),
+                                      .shape = {},
+                                      .use = access.use});
+    state->shape = shape_of(state->description);
+    state->shape.has_logits = state->params.unembedding.has_value();
+    state->heads = heads_of(state->description.stack);
+    if (access.use == ModelUse::training && !state->description.encoder) {
+      state->names = transformer::ParamNames(state->description, state->params);
+    }
+    return Transformer(std::move(state));
   });
 }
 
@@ -233,7 +242,7 @@ const TransformerShape& Transformer::shape() const { return state_->shape; }
 Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
                                              const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-    const auto& [description, params, shape] = *state_;
+    const auto& [description, params, shape, use, heads, names] = *state_;
     HEADWISE_TRY(check_pass(ids, pass, params, shape));
     std::optional<Encoded> encoded;
     if (description.encoder) {
@@ -254,13 +263,8 @@ Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
 Result<Tensor<float, 2>> Transformer::logits(TensorView<const float, 2> hidden,
                                              const Executor* executor) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-    const auto& [description, params, shape] = *state_;
-    if (!params.unembedding) {
-      return Error{
-          ErrorCode::unsupported,
-          {.operation = std::string(kTransformer),
-           .given = message("a model of type {} has no logits", shape.family)}};
-    }
+    const auto& [description, params, shape, use, heads, names] = *state_;
+    HEADWISE_TRY(check_has_logits());
     HEADWISE_TRY(check_shape(kTransformer, "hidden", hidden.extents(),
                              "(rows, hidden_size)",
                              Extents<2>{hidden.extent(0), shape.hidden_size}));
@@ -286,6 +290,30 @@ Result<Tensor<float, 2>> Transformer::logits(TensorView<const float, 2> hidden,
     }
     return std::move(logits).without_batch();
   });
+}
+
+Status Transformer::check_has_logits() const {
+  return state_->params.unembedding
+             ? ok()
+             : Status(
+                   Error{ErrorCode::unsupported,
+                         {.operation = std::string(kTransformer),
+                          .given = message("a model of type {} has no logits",
+                                           state_->shape.family)}});
+}
+
+const std::vector<std::size_t>& Transformer::heads_in(std::size_t layer) const {
+  return state_->heads[layer];
+}
+
+const MultiHeadAttention& Transformer::attention(std::size_t layer) const {
+  return state_->params.stack.layers[layer]->attention;
+}
+
+Arithmetic Transformer::arithmetic() const {
+  return state_->params.stack.layers.front()
+      ->feed_forward.networks.front()
+      .down.arithmetic();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,6 @@
 // Models of which heads were pruned: what their file says of it, and that they
 // compute what all heads with gates of 0 do.
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headwise/models/vocabulary.h"
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 #include "models/model_files.h"
 #include "support/memory.h"
 

@@ -1,4 +1,4 @@
-#include "models/kept_heads.h"
+#include "transformer/kept_heads.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,0 +1,34 @@
+// What a Transformer holds.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/transformer/transformer.h"
+#include "headwise/version.h"
+#include "transformer/description.h"
+#include "transformer/param_names.h"
+#include "transformer/params.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+inline constexpr std::string_view kTransformer = "transformer";
+
+struct Transformer::State {
+  transformer::Description description;
+  transformer::Params params;
+  TransformerShape shape;
+  ModelUse use = ModelUse::inference;
+  // Of each layer, before pruning.
+  std::vector<std::vector<std::size_t>> heads{};
+  transformer::ParamNames names{};  // for training
+};
+
+// Errors: those of Transformer::hidden() for ids and a pass that do not fit.
+Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
+                  const transformer::Params& params,
+                  const TransformerShape& shape);
+
+}  // namespace headwise::inline HEADWISE_ABI
