@@ -74,6 +74,8 @@ struct TransformerShape {
   std::size_t hidden_size = 0;
   std::size_t vocab_size = 0;
   std::size_t max_positions = 0;   // 0: no limit
+  std::size_t token_types = 0;     // of a pair's sentences; 0: none
+  double norm_eps = 0;             // of the norms of rows
   std::size_t encoder_layers = 0;  // 0: no encoder-decoder
   std::size_t encoder_heads = 0;
   bool causal = false;
@@ -107,6 +109,8 @@ class Transformer {
  public:
   static Result<Transformer> read(const std::string& path,
                                   const ModelAccess& access = {});
+  // What the settings say, without the parameters: `has_logits` is false.
+  static Result<TransformerShape> read_shape(const std::string& path);
 
   const TransformerShape& shape() const;
   // What the model gives, after its last norm. Errors: out_of_range for an id

@@ -1,5 +1,7 @@
 #include "transformer/description.h"
 
+#include <numeric>
+
 namespace headwise::inline HEADWISE_ABI::transformer {
 
 RotaryConfig RotarySpec::config_of(std::size_t length) const {
@@ -13,6 +15,37 @@ RotaryConfig RotarySpec::config_of(std::size_t length) const {
     }
   }
   return made;
+}
+
+std::vector<std::size_t> StackSpec::heads_in(std::size_t layer) const {
+  if (const auto& kept = layers[layer].kept_heads) {
+    return *kept;
+  }
+  std::vector<std::size_t> all(heads.num_heads);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+std::vector<StackSpec::KeyHead> StackSpec::key_heads_in(
+    std::size_t layer) const {
+  const std::size_t group = heads.num_heads / heads.num_kv_heads;
+  std::vector<KeyHead> found;
+  for (const std::size_t head : heads_in(layer)) {
+    if (found.empty() || found.back().number != head / group) {
+      found.push_back({head / group});
+    }
+    ++found.back().queries;
+  }
+  return found;
+}
+
+HeadsSpec StackSpec::heads_of(std::size_t layer) const {
+  HeadsSpec left = heads;
+  if (layers[layer].kept_heads) {
+    left.num_heads = heads_in(layer).size();
+    left.num_kv_heads = key_heads_in(layer).size();
+  }
+  return left;
 }
 
 std::string numbered_name(const TensorName& row, const StackSpec& stack,

@@ -110,6 +110,8 @@ struct LayerSpec {
   // The numbers in the names of its tensors: {N}, and {K} where there is one.
   std::size_t params = 0;
   std::size_t inner = 0;
+  // The numbers of the heads that were not pruned, ascending; none: all.
+  std::optional<std::vector<std::size_t>> kept_heads{};
 };
 
 // An encoder or a decoder. It sees an encoder if it has the tensors for that.
@@ -126,6 +128,17 @@ struct StackSpec {
   std::optional<ConvolutionSpec> convolution{};
   std::vector<RotarySpec> rotary{};
   std::vector<LayerSpec> layers{};
+
+  // The numbers of the heads that a layer has.
+  std::vector<std::size_t> heads_in(std::size_t layer) const;
+  // The key heads that a layer has, each with the number of its query heads.
+  struct KeyHead {
+    std::size_t number = 0;
+    std::size_t queries = 0;
+  };
+  std::vector<KeyHead> key_heads_in(std::size_t layer) const;
+  // The same counted: `heads` of a layer.
+  HeadsSpec heads_of(std::size_t layer) const;
 };
 
 struct UnembeddingSpec {

@@ -53,8 +53,8 @@ Result<Tensor<float, 3>> products(const Linear& projection,
   const std::size_t L = x.extent(1);
   const std::size_t table = tables.front().out_features();
   HEADWISE_ASSIGN(auto made,
-                  Tensor<float, 3>::create_unset({heads.num_heads, L, table}));
-  for (std::size_t h = 0; h < heads.num_heads; ++h) {
+                  Tensor<float, 3>::create_unset({tables.size(), L, table}));
+  for (std::size_t h = 0; h < tables.size(); ++h) {
     const TensorView<const float, 3> head(
         rows.data() + h * heads.head_dim, {1, L, heads.head_dim},
         {0, static_cast<std::ptrdiff_t>(rows.extent(2)), 1});
@@ -94,6 +94,9 @@ Result<Tensor<float, 3>> distance_bias(const Block& block,
   const DistanceSpec& spec = *heads.distances;
   const MultiHeadAttentionParams& params = *block.attention.params();
   const std::size_t L = x.extent(1);
+  if (block.attention.config().num_heads == 0) {
+    return Tensor<float, 3>();
+  }
   Tensor<float, 3> with_keys, with_queries;
   if (spec.with_keys) {
     HEADWISE_ASSIGN(with_keys, products(params.w_q, block.distances.keys, heads,
@@ -103,23 +106,23 @@ Result<Tensor<float, 3>> distance_bias(const Block& block,
     HEADWISE_ASSIGN(with_queries, products(params.w_k, block.distances.queries,
                                            heads, x, executor));
   }
-  HEADWISE_ASSIGN(auto bias, Tensor<float, 3>::create({heads.num_heads, L, L}));
+  const std::size_t H = block.attention.config().num_heads;
+  HEADWISE_ASSIGN(auto bias, Tensor<float, 3>::create({H, L, L}));
   const std::vector<std::size_t> rows = table_rows(spec, L);
   const auto scale = static_cast<float>(heads.scale);
-  executor.parallel_for(
-      heads.num_heads * L, 16, [&](std::size_t begin, std::size_t end) {
-        const FloatEnvironment environment;
-        for (std::size_t n = begin; n < end; ++n) {
-          const std::size_t h = n / L;
-          const std::size_t i = n % L;
-          for (std::size_t j = 0; j < L; ++j) {
-            const std::size_t row = rows[i + (L - 1) - j];
-            bias(h, i, j) =
-                scale * ((spec.with_keys ? with_keys(h, i, row) : 0) +
-                         (spec.with_queries ? with_queries(h, j, row) : 0));
-          }
-        }
-      });
+  executor.parallel_for(H * L, 16, [&](std::size_t begin, std::size_t end) {
+    const FloatEnvironment environment;
+    for (std::size_t n = begin; n < end; ++n) {
+      const std::size_t h = n / L;
+      const std::size_t i = n % L;
+      for (std::size_t j = 0; j < L; ++j) {
+        const std::size_t row = rows[i + (L - 1) - j];
+        bias(h, i, j) =
+            scale * ((spec.with_keys ? with_keys(h, i, row) : 0) +
+                     (spec.with_queries ? with_queries(h, j, row) : 0));
+      }
+    }
+  });
   return bias;
 }
 
@@ -138,9 +141,9 @@ Result<Rows> distance_bias_backward(const Block& block, const HeadsSpec& heads,
                         const auto& row_of) -> Status {
     HEADWISE_ASSIGN(auto d_products,
                     Tensor<float, 3>::create(
-                        {heads.num_heads, L, tables.front().out_features()}));
+                        {tables.size(), L, tables.front().out_features()}));
     const FloatEnvironment environment;
-    for (std::size_t h = 0; h < heads.num_heads; ++h) {
+    for (std::size_t h = 0; h < tables.size(); ++h) {
       for (std::size_t i = 0; i < L; ++i) {
         for (std::size_t j = 0; j < L; ++j) {
           d_products(h, row_of(i, j), rows[i + (L - 1) - j]) +=

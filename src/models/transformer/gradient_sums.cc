@@ -135,7 +135,7 @@ Status GradientSums::add(const Block& block,
     return ok();
   }
   if (by.sinks.size() != 0) {
-    put(names_.of<NamedTensor>(block.sinks).name, std::move(by.sinks));
+    put(names_.of<NamedVector>(block.sinks).name, std::move(by.sinks));
   }
   if (terms_ != nullptr) {
     return ok();
@@ -158,11 +158,20 @@ Status GradientSums::add(const Block& block,
   return made;
 }
 
-void GradientSums::add_relative(const Tensor<float, 2>& table,
-                                Tensor<float, 2> by) const {
-  if (wanted_) {
-    put(names_.of<NamedTensor>(table).name, std::move(by));
+Status GradientSums::add_relative(const Tensor<float, 2>& table,
+                                  const Tensor<float, 2>& by,
+                                  const std::vector<std::size_t>& heads) const {
+  if (!wanted_) {
+    return ok();
   }
+  HEADWISE_ASSIGN(auto all, Tensor<float, 2>::create(table.extents()));
+  for (std::size_t bucket = 0; bucket < all.extent(0); ++bucket) {
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      all(bucket, heads[h]) = by(bucket, h);
+    }
+  }
+  put(names_.of<NamedMatrix>(table).name, std::move(all));
+  return ok();
 }
 
 ParamTerms* GradientSums::terms_of(const MultiHeadAttention& attention) {

@@ -48,8 +48,9 @@ class GradientSums {
              const Rows& d) const;
   // Of attention, and of the sinks of its block.
   Status add(const Block& block, MultiHeadAttentionGradients& by) const;
-  // Of T5's table of relative positions.
-  void add_relative(const Tensor<float, 2>& table, Tensor<float, 2> by) const;
+  // Of T5's table of relative positions: its columns of these heads.
+  Status add_relative(const Tensor<float, 2>& table, const Tensor<float, 2>& by,
+                      const std::vector<std::size_t>& heads) const;
   // What attention's backward pass takes; null: it sums. It is valid until the
   // next call.
   ParamTerms* terms_of(const MultiHeadAttention& attention);

@@ -84,18 +84,9 @@ class ParamNames::Stack {
     optional_linear(params_.placed_projection, Part::placed_projection);
     norm(params_.embedding_norm, Part::embedding_norm);
     if (find(Part::relative) != nullptr) {
-      name_tensor(params_.relative, name_of(Part::relative, ".weight"));
+      add(NamedMatrix{&params_.relative, name_of(Part::relative, ".weight")});
     }
     optional_linear(params_.embedding_projection, Part::embedding_projection);
-  }
-
-  template <std::size_t Rank>
-  void name_tensor(Tensor<float, Rank>& tensor, std::string name) {
-    const auto extents = tensor.extents();
-    add(NamedTensor{&tensor,
-                    tensor.elements(),
-                    {extents.begin(), extents.end()},
-                    std::move(name)});
   }
 
   void name_block(Block& block, std::size_t n) {
@@ -144,7 +135,7 @@ class ParamNames::Stack {
     }
     add(std::move(named));
     if (find(Part::sinks) != nullptr) {
-      name_tensor(block.sinks, name_of(Part::sinks, "", n));
+      add(NamedVector{&block.sinks, name_of(Part::sinks, "", n)});
     }
   }
 
@@ -209,8 +200,12 @@ Status update_one(const NamedAttention& named,
       });
 }
 
-Status update_one(const NamedTensor& named, const ParamNames::Change& change) {
-  return change(named.name, named.values);
+Status update_one(const NamedVector& named, const ParamNames::Change& change) {
+  return change(named.name, named.object->elements());
+}
+
+Status update_one(const NamedMatrix& named, const ParamNames::Change& change) {
+  return change(named.name, named.object->elements());
 }
 
 void view_one(const NamedTable& named, ParamNames::Views& views) {
@@ -264,9 +259,12 @@ void view_one(const NamedAttention& named, ParamNames::Views& views) {
   }
 }
 
-void view_one(const NamedTensor& named, ParamNames::Views& views) {
-  views.emplace(named.name,
-                AnyView(named.values.data(), DType::float32, named.extents));
+void view_one(const NamedVector& named, ParamNames::Views& views) {
+  views.emplace(named.name, *named.object);
+}
+
+void view_one(const NamedMatrix& named, ParamNames::Views& views) {
+  views.emplace(named.name, *named.object);
 }
 
 }  // namespace

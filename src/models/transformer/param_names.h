@@ -50,10 +50,14 @@ struct NamedAttention {
   // Of its parameters: "w_q.weight".
   std::map<std::string, std::string, std::less<>> params;
 };
-struct NamedTensor {
-  const void* object;
-  std::span<float> values;
-  std::vector<std::size_t> extents;
+// Sinks.
+struct NamedVector {
+  Tensor<float, 1>* object;
+  std::string name;
+};
+// A table of relative positions.
+struct NamedMatrix {
+  Tensor<float, 2>* object;
   std::string name;
 };
 
@@ -90,7 +94,7 @@ class ParamNames {
   class Stack;
 
   std::vector<std::variant<NamedTable, NamedNorm, NamedLinear, NamedAttention,
-                           NamedTensor>>
+                           NamedVector, NamedMatrix>>
       entries_;
 };
 

@@ -186,6 +186,7 @@ class StackReader {
       std::size_t same = 0;
       while (same < n && !(stack_.layers[same].params == layer.params &&
                            stack_.layers[same].inner == layer.inner &&
+                           stack_.layers[same].kept_heads == layer.kept_heads &&
                            stack_.layers[same].rotary == layer.rotary)) {
         ++same;
       }
@@ -202,6 +203,17 @@ class StackReader {
             n == 0 ? block.attention : params.layers.front()->attention);
       }
       params.layers.push_back(std::make_shared<Block>(std::move(block)));
+    }
+    if (stack_.heads.relative) {
+      for (std::size_t n = 0; n < stack_.layers.size(); ++n) {
+        if (stack_.layers[n].kept_heads) {
+          HEADWISE_ASSIGN(
+              params.layers[n]->relative,
+              Tensor<float, 2>::create_unset(
+                  {params.relative.extent(0), stack_.heads_in(n).size()}));
+        }
+      }
+      params.write_relative(stack_);
     }
     return ok();
   }
@@ -226,9 +238,9 @@ class StackReader {
     Tensor<float, 1> sinks;
     if (const TensorName* const row = tensors_.find(Part::sinks)) {
       HEADWISE_ASSIGN(const auto name, tensors_.name_of(*row, "", n));
-      HEADWISE_ASSIGN(sinks,
-                      tensors_.tensor<1>(
-                          name, {NamedSize{"heads", stack_.heads.num_heads}}));
+      HEADWISE_ASSIGN(
+          sinks, tensors_.tensor<1>(
+                     name, {NamedSize{"heads", stack_.heads_in(n).size()}}));
     }
     std::optional<CrossAttention> cross;
     if (tensors_.find(Part::cross_q)) {
@@ -243,38 +255,48 @@ class StackReader {
     HEADWISE_ASSIGN(auto feed_forward, stack_.feed_forward.experts
                                            ? read_experts(n)
                                            : read_feed_forward(n));
-    return Block{std::move(around_attention),
-                 std::move(attention),
-                 std::move(sinks),
-                 std::move(distances),
-                 std::move(cross),
-                 std::move(around_feed_forward),
-                 std::move(feed_forward)};
+    return Block{.around_attention = std::move(around_attention),
+                 .attention = std::move(attention),
+                 .sinks = std::move(sinks),
+                 .distances = std::move(distances),
+                 .cross = std::move(cross),
+                 .around_feed_forward = std::move(around_feed_forward),
+                 .feed_forward = std::move(feed_forward)};
   }
 
-  NamedSize all_heads() const {
-    return {"heads * head_dim", stack_.heads.num_heads * stack_.heads.head_dim};
+  NamedSize all_heads() const { return features_of(stack_.heads); }
+  static NamedSize features_of(const HeadsSpec& heads) {
+    return {"heads * head_dim", heads.num_heads * heads.head_dim};
   }
 
   Result<MultiHeadAttention> read_attention(std::size_t n,
                                             DistanceParams& distances) const {
-    const HeadsSpec& heads = stack_.heads;
+    const HeadsSpec heads = stack_.heads_of(n);
     const LayerSpec& layer = stack_.layers[n];
-    HEADWISE_ASSIGN(auto w_q, head_projection(Part::w_q, n));
-    HEADWISE_ASSIGN(auto w_k, head_projection(Part::w_k, n));
-    HEADWISE_ASSIGN(auto w_v, head_projection(Part::w_v, n));
-    HEADWISE_ASSIGN(auto w_o, tensors_.linear(*tensors_.find(Part::w_o),
-                                              hidden_size(), all_heads(), n));
+    HEADWISE_ASSIGN(auto w_q, head_projection(Part::w_q, n, heads));
+    HEADWISE_ASSIGN(auto w_k, head_projection(Part::w_k, n, heads));
+    HEADWISE_ASSIGN(auto w_v, head_projection(Part::w_v, n, heads));
+    HEADWISE_ASSIGN(auto w_o,
+                    tensors_.linear(*tensors_.find(Part::w_o), hidden_size(),
+                                    features_of(heads), n));
     if (heads.distances) {
-      HEADWISE_TRY(project_distances(w_q, w_k, n, distances));
+      HEADWISE_TRY(project_distances(w_q, w_k, n, heads, distances));
     }
     MultiHeadAttentionParams params{std::move(w_q), std::move(w_k),
                                     std::move(w_v), std::move(w_o)};
     HeadCounts counts{.num_heads = heads.num_heads,
                       .num_kv_heads = heads.num_kv_heads,
-                      .head_dim = heads.head_dim,
-                      .qk_norm = heads.qk_norm};
+                      .head_dim = heads.head_dim};
+    if (layer.kept_heads) {
+      for (const auto& key : stack_.key_heads_in(n)) {
+        counts.kv_group_sizes.push_back(key.queries);
+      }
+    }
+    if (heads.num_heads == 0) {
+      return MultiHeadAttention::from_params(std::move(params), 0);
+    }
     if (heads.qk_norm) {
+      counts.qk_norm = heads.qk_norm;
       const bool over_all = heads.qk_norm->over == NormOver::projection;
       const auto size = [&](std::size_t count) -> NamedSize {
         return {over_all ? "heads * head_dim" : "head_dim",
@@ -313,8 +335,8 @@ class StackReader {
   }
 
   // w_q, w_k or w_v, which may lie in one tensor.
-  Result<Linear> head_projection(Part part, std::size_t layer) const {
-    const HeadsSpec& heads = stack_.heads;
+  Result<Linear> head_projection(Part part, std::size_t layer,
+                                 const HeadsSpec& heads) const {
     const std::size_t D = heads.head_dim;
     const std::size_t rows =
         D * (part == Part::w_q ? heads.num_heads : heads.num_kv_heads);
@@ -350,27 +372,27 @@ class StackReader {
 
   // The table as keys and queries of a layer, head by head.
   Status project_distances(const Linear& w_q, const Linear& w_k, std::size_t n,
-                           DistanceParams& made) const {
+                           const HeadsSpec& heads, DistanceParams& made) const {
     const DistanceSpec& spec = *stack_.heads.distances;
     const auto project = [&](Part part, const Linear& shared,
-                             std::vector<Linear>& heads) -> Status {
+                             std::vector<Linear>& into) -> Status {
       const TensorName* const row = tensors_.find(part);
       std::optional<Linear> own;
       if (row != nullptr) {
-        HEADWISE_ASSIGN(own,
-                        tensors_.linear(*row, all_heads(), hidden_size(), n));
+        HEADWISE_ASSIGN(
+            own, tensors_.linear(*row, features_of(heads), hidden_size(), n));
       }
       HEADWISE_ASSIGN(const auto all,
                       (own ? *own : shared).forward(distances_, "distances"));
-      const std::size_t D = stack_.heads.head_dim;
-      for (std::size_t h = 0; h < stack_.heads.num_heads; ++h) {
+      const std::size_t D = heads.head_dim;
+      for (std::size_t h = 0; h < heads.num_heads; ++h) {
         HEADWISE_ASSIGN(auto head,
                         Tensor<float, 2>::create_unset({all.extent(1), D}));
         for (std::size_t d = 0; d < all.extent(1); ++d) {
           std::copy_n(&all(0, d, h * D), D, &head(d, 0));
         }
         HEADWISE_ASSIGN(auto product, tensors_.packed(std::move(head), {}));
-        heads.push_back(std::move(product));
+        into.push_back(std::move(product));
       }
       return ok();
     };
@@ -554,6 +576,21 @@ void StackParams::write_places() {
     const auto types = tables->token_types->weight();
     add_types(types, places);
     std::copy_n(types.data(), token_types.size(), token_types.data());
+  }
+}
+
+void StackParams::write_relative(const StackSpec& stack) {
+  for (std::size_t n = 0; n < layers.size(); ++n) {
+    Tensor<float, 2>& part = layers[n]->relative;
+    if (part.size() == 0) {
+      continue;
+    }
+    const std::vector<std::size_t> kept = stack.heads_in(n);
+    for (std::size_t bucket = 0; bucket < part.extent(0); ++bucket) {
+      for (std::size_t h = 0; h < kept.size(); ++h) {
+        part(bucket, h) = relative(bucket, kept[h]);
+      }
+    }
   }
 }
 

@@ -65,6 +65,8 @@ struct Block {
   MultiHeadAttention attention;
   Tensor<float, 1> sinks{};  // (heads), or none
   DistanceParams distances{};
+  // Of a pruned layer: its heads' columns of StackParams::relative.
+  Tensor<float, 2> relative{};
   std::optional<CrossAttention> cross{};
   PartNorms around_feed_forward{};
   FeedForward feed_forward;
@@ -102,9 +104,10 @@ struct StackParams {
 
   // The vector of a token. `to` has embedding_size numbers.
   void copy_token(std::size_t id, float* to) const;
-  // Adds up what was learned of positions and token types: after their tables
-  // changed.
+  // After tables changed: what is added up from positions and token types, and
+  // the parts of `relative`.
   void write_places();
+  void write_relative(const StackSpec& stack);
 };
 
 struct Params {

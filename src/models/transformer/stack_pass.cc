@@ -111,16 +111,17 @@ AttentionOptions StackPass::options_of(std::size_t n) const {
   return options;
 }
 
-Result<Tensor<float, 2>> StackPass::bias_of_keys() const {
+Result<Tensor<float, 2>> StackPass::bias_of_keys(std::size_t layer) const {
   const std::vector<float>& slopes = stack_.heads.key_slopes;
   if (slopes.empty()) {
     return Tensor<float, 2>();
   }
+  const std::vector<std::size_t> heads = stack_.heads_in(layer);
   HEADWISE_ASSIGN(auto bias, Tensor<float, 2>::create_unset(
-                                 {slopes.size(), max_sequence_length(ids())}));
-  for (std::size_t h = 0; h < slopes.size(); ++h) {
+                                 {heads.size(), max_sequence_length(ids())}));
+  for (std::size_t h = 0; h < heads.size(); ++h) {
     for (std::size_t j = 0; j < bias.extent(1); ++j) {
-      const float product = slopes[h] * static_cast<float>(j);
+      const float product = slopes[heads[h]] * static_cast<float>(j);
       bias(h, j) = static_cast<float>(stack_.heads.scale) *
                    widened(narrowed_to_bfloat16(product));
     }

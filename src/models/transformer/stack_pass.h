@@ -56,9 +56,9 @@ class StackPass {
                                           std::size_t length) const;
   // Of a layer's attention, for all sequences, without a bias.
   AttentionOptions options_of(std::size_t layer) const;
-  // A bias of the keys, (heads, longest sequence); empty without one. Errors:
-  // out_of_memory.
-  Result<Tensor<float, 2>> bias_of_keys() const;
+  // A bias of a layer's keys, (heads, longest sequence); empty without one.
+  // Errors: out_of_memory.
+  Result<Tensor<float, 2>> bias_of_keys(std::size_t layer) const;
   // Of an encoder-decoder, those of the decoder.
   HeadHooks hooks_of(HookPlace at) const;
   LayerOptions layer_options_of(std::size_t layer,

@@ -213,7 +213,7 @@ class StackRun : private StackPass {
                        .key = x,
                        .options = options_of(n),
                        .layer = layer_options_of(n, hooks)};
-    HEADWISE_ASSIGN(const auto key_bias, bias_of_keys());
+    HEADWISE_ASSIGN(const auto key_bias, bias_of_keys(n));
     call.bias_of_keys = key_bias.size() != 0 ? &key_bias : nullptr;
     return transformer::attend(params().layers[n]->attention, call, seen);
   }
@@ -227,10 +227,11 @@ class StackRun : private StackPass {
     SeenAttention all;
     HEADWISE_ASSIGN(all.output, Rows::create_unset(x.extents()));
     for (std::size_t w = 0; w < (seen.all ? 1 : seen.heads.size()); ++w) {
-      HEADWISE_ASSIGN(all.attn_weights.emplace_back(),
-                      Tensor<float, 4>::create(
-                          {ids().size(), seen.all ? stack().heads.num_heads : 1,
-                           longest, longest}));
+      HEADWISE_ASSIGN(
+          all.attn_weights.emplace_back(),
+          Tensor<float, 4>::create(
+              {ids().size(), seen.all ? block.attention.config().num_heads : 1,
+               longest, longest}));
     }
     for (std::size_t b = 0; b < ids().size(); ++b) {
       const std::size_t length = ids()[b].size();
@@ -252,7 +253,7 @@ class StackRun : private StackPass {
       if (stack().heads.distances) {
         HEADWISE_ASSIGN(bias,
                         distance_bias(block, stack().heads, rows, executor()));
-        call.bias_of_pairs = &bias;
+        call.bias_of_pairs = bias.size() != 0 ? &bias : nullptr;
       }
       HEADWISE_ASSIGN(const auto one,
                       transformer::attend(block.attention, call, seen));

@@ -21,6 +21,7 @@ namespace {
 struct SavedAttention {
   HeadHooks hooks{};
   std::optional<Rotary> rotary{};
+  Tensor<float, 2> bias_of_keys{};   // (heads, L)
   Tensor<float, 3> bias_of_pairs{};  // (heads, L, L)
   std::size_t first_row = 0;
   std::size_t rows = 0;
@@ -345,11 +346,11 @@ class StackTraining::Pass : private StackPass {
         options.bias =
             dense<3>(call.bias_of_pairs.view(), {Axis::H, Axis::Lq, Axis::Lkv});
       }
-    } else if (key_bias_.size() == 0) {
-      HEADWISE_ASSIGN(key_bias_, bias_of_keys());
+    } else {
+      HEADWISE_ASSIGN(call.bias_of_keys, bias_of_keys(n));
     }
-    if (key_bias_.size() != 0) {
-      options.bias = dense<2>(key_bias_.view(), {Axis::H, Axis::Lkv});
+    if (call.bias_of_keys.size() != 0) {
+      options.bias = dense<2>(call.bias_of_keys.view(), {Axis::H, Axis::Lkv});
     }
     HEADWISE_ASSIGN(call.saved, block.attention.forward_for_backward(
                                     part, part, part, options, layer));
@@ -382,7 +383,8 @@ class StackTraining::Pass : private StackPass {
                           gates[n].data() + call.sequence * gates[n].extent(1));
       }
       if (by.t5_bias.size() != 0) {
-        sums_->add_relative(params().relative, std::move(by.t5_bias));
+        HEADWISE_TRY(sums_->add_relative(params().relative, by.t5_bias,
+                                         stack().heads_in(n)));
       }
       HEADWISE_TRY(sums_->add(block, by));
       for (Rows* const part : {&by.query, &by.key, &by.value}) {
@@ -407,7 +409,6 @@ class StackTraining::Pass : private StackPass {
   }
 
   Tape tape_{};
-  Tensor<float, 2> key_bias_{};
   GradientSums* sums_ = nullptr;  // on the way back
 };
 

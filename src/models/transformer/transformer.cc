@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +19,7 @@
 #include "transformer/families.h"
 #include "transformer/params.h"
 #include "transformer/pass_parts.h"
+#include "transformer/pruned_stack.h"
 #include "transformer/stack_run.h"
 #include "transformer/tensor_reader.h"
 #include "transformer/transformer_state.h"
@@ -141,6 +141,8 @@ TransformerShape shape_of(const Description& description) {
       .max_positions = embedding.positions == 0
                            ? 0
                            : embedding.positions - embedding.first_position,
+      .token_types = embedding.token_types,
+      .norm_eps = stack.norm.eps,
       .causal = stack.causal};
   if (const auto& encoder = description.encoder) {
     shape.encoder_layers = encoder->stack.layers.size();
@@ -149,16 +151,29 @@ TransformerShape shape_of(const Description& description) {
   return shape;
 }
 
-std::vector<std::vector<std::size_t>> heads_of(const StackSpec& stack) {
-  std::vector<std::size_t> all(stack.heads.num_heads);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return std::vector(stack.layers.size(), all);
-}
-
 struct OpenModel {
   Description description;
   ParamFile file;
 };
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 24U;
+
+Result<Description> describe_folder(const std::string& path) {
+  constexpr std::size_t kDeepest = 20;
+  HEADWISE_ASSIGN(auto settings, internal::InputFile::open(
+                                     kReadTransformer, path + "/config.json"));
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(settings, kMostBytes));
+  const std::string_view text = text_of(bytes);
+  const auto json = Json::parse(text, kMostBytes, kDeepest);
+  if (!json || !json->is_object()) {
+    return settings.subject().bad_data("is not a JSON object");
+  }
+  HEADWISE_ASSIGN(auto description, transformer::describe_model(
+                                        {&*json, settings.subject(), ""}));
+  HEADWISE_TRY(transformer::take_pruned_heads(text, settings.subject(),
+                                              description.stack));
+  return description;
+}
 
 // A folder with config.json, or a GGUF file.
 Result<OpenModel> open_model(const std::string& path, FileAccess access) {
@@ -167,19 +182,12 @@ Result<OpenModel> open_model(const std::string& path, FileAccess access) {
     HEADWISE_ASSIGN(auto description, transformer::describe_gguf(file));
     return OpenModel{std::move(description), std::move(file)};
   }
-  constexpr std::size_t kMostBytes = std::size_t{1} << 24U;
-  constexpr std::size_t kDeepest = 20;
-  HEADWISE_ASSIGN(auto settings, internal::InputFile::open(
-                                     kReadTransformer, path + "/config.json"));
-  HEADWISE_ASSIGN(const auto bytes, read_at_most(settings, kMostBytes));
-  const auto json = Json::parse(text_of(bytes), kMostBytes, kDeepest);
-  if (!json || !json->is_object()) {
-    return settings.subject().bad_data("is not a JSON object");
-  }
-  HEADWISE_ASSIGN(auto description, transformer::describe_model(
-                                        {&*json, settings.subject(), ""}));
+  HEADWISE_ASSIGN(auto description, describe_folder(path));
   HEADWISE_ASSIGN(const auto params, find_params(kReadTransformer, path));
   HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, params, access));
+  HEADWISE_TRY(transformer::take_kept_heads(
+      file.metadata(), {std::string(kReadTransformer), params},
+      description.stack));
   return OpenModel{std::move(description), std::move(file)};
 }
 
@@ -229,11 +237,24 @@ Result<Transformer> Transformer::read(const std::string& path,
                                       .use = access.use});
     state->shape = shape_of(state->description);
     state->shape.has_logits = state->params.unembedding.has_value();
-    state->heads = heads_of(state->description.stack);
+    for (std::size_t n = 0; n < state->shape.num_layers; ++n) {
+      state->heads.push_back(state->description.stack.heads_in(n));
+    }
     if (access.use == ModelUse::training && !state->description.encoder) {
       state->names = transformer::ParamNames(state->description, state->params);
     }
     return Transformer(std::move(state));
+  });
+}
+
+Result<TransformerShape> Transformer::read_shape(const std::string& path) {
+  return catching_out_of_memory([&]() -> Result<TransformerShape> {
+    if (path.ends_with(".gguf")) {
+      HEADWISE_ASSIGN(const auto opened, open_model(path, FileAccess::mapped));
+      return shape_of(opened.description);
+    }
+    HEADWISE_ASSIGN(const auto description, describe_folder(path));
+    return shape_of(description);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "base/out_of_memory.h"
 #include "transformer/gradient_sums.h"
 #include "transformer/pass_parts.h"
+#include "transformer/pruned_stack.h"
 #include "transformer/stack_training.h"
 #include "transformer/transformer_state.h"
 
@@ -202,13 +203,15 @@ Status Transformer::update(
   HEADWISE_TRY(check_params(state_->description, state_->use));
   // Also if the callback throws.
   struct Finish {
+    const transformer::StackSpec& stack;
     transformer::Params& params;
     ~Finish() {
       params.stack.write_places();
+      params.stack.write_relative(stack);
       params.tie_unembedding();
     }
   };
-  const Finish finish{state_->params};
+  const Finish finish{state_->description.stack, state_->params};
   return state_->names.update(change);
 }
 
@@ -218,6 +221,18 @@ std::map<std::string, AnyView> Transformer::params() const {
 
 std::map<std::string, AnyView> Transformer::attention_params() const {
   return state_->names.attention_views();
+}
+
+Status Transformer::replace_attention(std::span<KeptAttention> layers) {
+  return catching_out_of_memory([&]() -> Status {
+    State& state = *state_;
+    HEADWISE_TRY(transformer::replace_attention_of(
+        kTransformer, layers, state.description.stack, state.params.stack));
+    for (std::size_t n = 0; n < state.heads.size(); ++n) {
+      state.heads[n] = state.description.stack.heads_in(n);
+    }
+    return ok();
+  });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
