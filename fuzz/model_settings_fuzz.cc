@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "transformer/kept_heads.h"
 #include "models/model_files.h"
+#include "transformer/kept_heads.h"
 
 namespace {
 
@@ -30,24 +30,6 @@ bool is_settings(const T& parsed) {
     require(message.find('\n') == std::string::npos);
   }
   return static_cast<bool>(parsed);
-}
-
-void take_config(std::string_view text) {
-  const auto config = headwise::parse_bert_config(text, {"fuzz"});
-  if (!is_settings(config)) {
-    return;
-  }
-  constexpr std::size_t kIds = 2147483647;
-  require(config->vocab_size >= 1 && config->vocab_size <= kIds);
-  require(config->hidden_size >= 1 && config->hidden_size <= 1048576);
-  require(config->num_layers >= 1 && config->num_layers <= 4096);
-  require(config->num_heads >= 1);
-  require(config->hidden_size % config->num_heads == 0);
-  require(config->intermediate_size >= 1);
-  require(config->intermediate_size <= 16777216);
-  require(config->max_positions >= 2 && config->max_positions <= kIds);
-  require(config->type_vocab_size <= kIds);
-  require(config->layer_norm_eps > 0 && config->layer_norm_eps < 1);
 }
 
 void take_modules(std::string_view text) {
@@ -89,17 +71,14 @@ void take_sentence(std::string_view text) {
 
 // Of the model below, in the metadata of its parameters.
 void take_kept_heads(std::string_view text) {
-  headwise::BertConfig config;
-  config.num_layers = 2;
-  config.num_heads = 3;
+  headwise::KeptHeadLists lists;
   const auto kept = headwise::read_kept_heads(
-      {{"kept_heads", std::string(text)}}, {"fuzz"}, config.num_layers,
-      config.num_heads, config.kept_heads);
-  require(config.kept_heads.size() == (kept ? 2 : 0));
+      {{"kept_heads", std::string(text)}}, {"fuzz"}, 2, 3, lists);
+  require(lists.size() == (kept ? 2 : 0));
   if (!is_settings(kept)) {
     return;
   }
-  for (const auto& heads : config.kept_heads) {
+  for (const auto& heads : lists) {
     require(std::ranges::adjacent_find(heads, std::greater_equal<>()) ==
             heads.end());
     require(heads.empty() || heads.back() < 3);
@@ -116,9 +95,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const std::string_view text(reinterpret_cast<const char*>(data) + 1,
                               size - 1);
   switch (data[0]) {
-    case 'c':
-      take_config(text);
-      break;
     case 'k':
       take_kept_heads(text);
       break;

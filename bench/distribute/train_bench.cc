@@ -123,7 +123,7 @@ ClassifierExamples random_examples(const Settings& settings) {
 
 Result<ClassifierRun> start(const Settings& settings, Communicator* group) {
   auto encoder =
-      SentenceEncoder::read(settings.folder, {.use = BertUse::training});
+      SentenceEncoder::read(settings.folder, {.use = ModelUse::training});
   HEADWISE_TRY(encoder);
   auto probe = LabelProbe::create(encoder->embedding_size(), {"a", "b"});
   HEADWISE_TRY(probe);

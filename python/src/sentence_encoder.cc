@@ -29,7 +29,7 @@ SentenceEncoder read(nb::handle folder, nb::handle access,
                      nb::handle arithmetic) {
   const std::string path =
       path_argument(folder, {"SentenceEncoder.read", "folder"});
-  const BertAccess how = {
+  const ModelAccess how = {
       .file = file_access(access, {"SentenceEncoder.read", "access"}),
       .arithmetic = one_of(arithmetic, {"SentenceEncoder.read", "arithmetic"},
                            kArithmetics)};
@@ -78,11 +78,11 @@ nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
 }
 
 nb::str repr(const SentenceEncoder& encoder) {
-  const BertConfig& config = encoder.settings().config;
+  const TransformerShape& shape = encoder.settings().shape;
   return nb::str(
              "<SentenceEncoder: {} layers, {} heads, embedding_size {}, "
              "max_tokens {}>")
-      .format(config.num_layers, config.num_heads, encoder.embedding_size(),
+      .format(shape.num_layers, shape.num_heads, encoder.embedding_size(),
               encoder.settings().max_tokens);
 }
 

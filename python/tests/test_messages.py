@@ -22,7 +22,7 @@ CPP_ONLY = {
     "begin_step() before update()",                           # Optimizer
     "Device::cuda(stream)",                                   # the GPU
     "Device::cuda(stream); AttentionPlan is for the CPU",
-    "BertUse::training",                                      # BertEncoder
+    "ModelUse::training",                                     # Transformer
     "a layer without Linear::for_inference()",                # write_onnx_layer()
 }
 # Text of files and pages, not messages.

@@ -10,10 +10,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(KeptHeadsTest, AModelThatSaysNothingHasAllItsHeads) {
-  BertConfig config;
-  config.num_layers = 2;
-  config.num_heads = 3;
-  const KeptHeads heads = kept_heads(config, 1);
+  const KeptHeads heads = KeptHeads::all(3);
   EXPECT_THAT(heads.numbers(), ElementsAre(0, 1, 2));
   EXPECT_EQ(heads.num_heads(), 3u);
   EXPECT_THAT(heads.pruned(), IsEmpty());
@@ -22,18 +19,14 @@ TEST(KeptHeadsTest, AModelThatSaysNothingHasAllItsHeads) {
 }
 
 TEST(KeptHeadsTest, EachLayerHasItsOwn) {
-  BertConfig config;
-  config.num_layers = 2;
-  config.num_heads = 4;
-  config.kept_heads = {{1, 3}, {}};
-  const KeptHeads some = kept_heads(config, 0);
+  const KeptHeads some({1, 3}, 4);
   EXPECT_THAT(some.numbers(), ElementsAre(1, 3));
   EXPECT_EQ(some.num_heads(), 4u);
   EXPECT_THAT(some.pruned(), ElementsAre(0, 2));
   EXPECT_TRUE(some.pruned(2));
   EXPECT_FALSE(some.pruned(3));
   EXPECT_FALSE(some.pruned(4));  // there was none
-  const KeptHeads none = kept_heads(config, 1);
+  const KeptHeads none({}, 4);
   EXPECT_TRUE(none.none());
   EXPECT_THAT(none.pruned(), ElementsAre(0, 1, 2, 3));
 }

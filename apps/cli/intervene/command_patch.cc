@@ -97,8 +97,8 @@ Result<PatchSubject> read_patch_subject(const PatchFlags& flags,
   HEADWISE_ASSIGN(auto model,
                   HookedInput::read(flags.model, WithClassifier::if_there,
                                     flags.approximate || flags.compare
-                                        ? BertUse::training
-                                        : BertUse::inference));
+                                        ? ModelUse::training
+                                        : ModelUse::inference));
   PatchSubject subject{std::move(model)};
   HEADWISE_ASSIGN(const auto limit, subject.model.limit(flags.max_tokens));
   HEADWISE_ASSIGN(auto clean, ids_of("--clean", flags.clean, subject.model,

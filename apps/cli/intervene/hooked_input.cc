@@ -9,7 +9,7 @@
 namespace headwise::cli {
 
 Result<HookedInput> HookedInput::read(const std::string& folder,
-                                      WithClassifier classifier, BertUse use) {
+                                      WithClassifier classifier, ModelUse use) {
   HEADWISE_TRY(check_model_folder(folder));
   HookedInput input(folder);
   HEADWISE_TRY(is_causal_model(folder) ? input.read_causal(classifier)
@@ -31,7 +31,7 @@ Status HookedInput::read_causal(WithClassifier classifier) {
   return ok();
 }
 
-Status HookedInput::read_sentences(WithClassifier classifier, BertUse use) {
+Status HookedInput::read_sentences(WithClassifier classifier, ModelUse use) {
   HEADWISE_ASSIGN(auto encoder, read_model(folder_, {.use = use}));
   sentences_ = std::make_unique<SentenceEncoder>(std::move(encoder));
   if (classifier == WithClassifier::required) {

@@ -29,7 +29,7 @@ class HookedInput {
   // classifier that is not there, and for a model without heads.
   static Result<HookedInput> read(const std::string& folder,
                                   WithClassifier classifier,
-                                  BertUse use = BertUse::inference);
+                                  ModelUse use = ModelUse::inference);
 
   const HookedModel& model() const { return *model_; }
   // Null for a sentence encoder.
@@ -48,7 +48,7 @@ class HookedInput {
  private:
   explicit HookedInput(std::string folder) : folder_(std::move(folder)) {}
   Status read_causal(WithClassifier classifier);
-  Status read_sentences(WithClassifier classifier, BertUse use);
+  Status read_sentences(WithClassifier classifier, ModelUse use);
 
   std::string folder_;
   // Only one of them. In memory of their own: the model refers to them.

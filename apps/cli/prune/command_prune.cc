@@ -85,7 +85,7 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
 
 // ---- The model. ----
 
-Status correct(const PruneJob& job, BertEncoder& pruned) {
+Status correct(const PruneJob& job, Transformer& pruned) {
   ProgressBar bar{"correct", "layers"};
   return correct_on_texts(pruned, job.model().encoder, job.text()->texts,
                           job.text_options(bar.progress()));
@@ -94,7 +94,7 @@ Status correct(const PruneJob& job, BertEncoder& pruned) {
 Result<SentenceClassifier> pruned_model(const PruneJob& job,
                                         std::size_t count) {
   HEADWISE_ASSIGN(auto model, read_classifier(job.flags().model));
-  BertEncoder& encoder = model.encoder.encoder();
+  Transformer& encoder = model.encoder.encoder();
   const auto heads = std::span(job.scores().importance.order).first(count);
   if (Status s = remove_heads(encoder, heads, job.constant()); !s) {
     return job.flags().heads.empty() ? s.error()
@@ -144,11 +144,11 @@ Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
 }
 
 // `pruned` has the heads that stayed, `written` is what the folder holds.
-Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
+Result<PruneReport> report_of(const PruneJob& job, const Transformer& pruned,
                               const SentenceClassifier& written) {
   constexpr std::size_t kMostTokens = 128;
-  const BertEncoder& before = job.model().encoder.encoder();
-  const BertEncoder& after = written.encoder.encoder();
+  const Transformer& before = job.model().encoder.encoder();
+  const Transformer& after = written.encoder.encoder();
   PruneReport report{.out = job.flags().out,
                      .method = job.scores().method,
                      .corrected = job.flags().correct,
@@ -159,8 +159,8 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
   HEADWISE_ASSIGN(const auto bytes_after, params_bytes(job.flags().out));
   report.sizes = {job.scores().importance.order.size(), 0, bytes_before,
                   bytes_after};
-  for (std::size_t n = 0; n < after.layers().size(); ++n) {
-    report.kept.push_back(heads_of(pruned, n));
+  for (std::size_t n = 0; n < after.shape().num_layers; ++n) {
+    report.kept.push_back(pruned.heads_in(n).size());
     report.sizes.heads_after += report.kept.back();
   }
   HEADWISE_TRY(measure_accuracy(job, written, report));
@@ -176,12 +176,12 @@ Result<PruneReport> report_of(const PruneJob& job, const BertConfig& pruned,
 // Zeroed heads are still computed, so the folder is measured as it is written.
 Result<PruneReport> report_of_folder(const PruneJob& job,
                                      const SentenceClassifier& pruned) {
-  const BertConfig& config = pruned.encoder.encoder().config();
+  const Transformer& encoder = pruned.encoder.encoder();
   if (!job.flags().full_size()) {
-    return report_of(job, config, pruned);
+    return report_of(job, encoder, pruned);
   }
   const auto written = SentenceClassifier::read(job.flags().out);
-  return written ? report_of(job, config, *written)
+  return written ? report_of(job, encoder, *written)
                  : Result<PruneReport>(written.error());
 }
 

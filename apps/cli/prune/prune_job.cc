@@ -34,9 +34,9 @@ Result<ImportanceFile> read_scores(const PruneFlags& flags,
 
 // The order of --heads: those first, then the others.
 Result<ImportanceFile> chosen_heads(const PruneFlags& flags,
-                                    const BertEncoder& encoder) {
+                                    const Transformer& encoder) {
   HEADWISE_ASSIGN(const auto chosen, parse_head_list("--heads", flags.heads));
-  const HeadsLeft left = heads_left(encoder.config());
+  const HeadsLeft left = heads_left(encoder);
   HEADWISE_TRY(check_heads("--heads", chosen, left));
   ImportanceFile file;
   file.method = "--heads";

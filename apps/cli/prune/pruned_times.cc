@@ -28,44 +28,43 @@ Status timed(std::vector<double>& times, const Work& work) {
 }
 
 // Sequences of words that are all there, whichever they are.
-RaggedTokens tokens_of(const BertConfig& config, std::size_t length) {
+RaggedTokens tokens_of(std::size_t vocab_size, std::size_t length) {
   RaggedTokens ids(kSequences);
   for (std::size_t b = 0; b < ids.size(); ++b) {
     for (std::size_t t = 0; t < length; ++t) {
       ids[b].push_back(
-          static_cast<TokenId>((7919 * (b * length + t)) % config.vocab_size));
+          static_cast<TokenId>((7919 * (b * length + t)) % vocab_size));
     }
   }
   return ids;
 }
 
 struct MeasuredTimes {
-  const BertEncoder& encoder;
+  const Transformer& encoder;
   const RaggedTokens& ids;
   const Executor& executor;
   std::vector<std::int64_t> offsets = {0};
   Tensor<float, 3> x{};
   Tensor<float, 3> y{};
-  BertMemory memory{};
 
   Status attention() {
     AttentionOptions options;
     options.offsets = offsets;
     options.executor = &executor;
     const TensorView<const float, 3> in = x;
-    for (const BertLayer& layer : encoder.layers()) {
-      HEADWISE_TRY(layer.attention.forward_into(in, in, in, y, options));
+    for (std::size_t n = 0; n < encoder.shape().num_layers; ++n) {
+      HEADWISE_TRY(encoder.attention(n).forward_into(in, in, in, y, options));
     }
     return ok();
   }
 
   Status model() {
-    std::vector<Tensor<float, 4>> no_weights;
-    return encoder.forward_in(ids, {.executor = &executor}, memory, no_weights);
+    const auto done = encoder.hidden(ids, {.executor = &executor});
+    return done ? ok() : Status(done.error());
   }
 };
 
-Result<MeasuredTimes> times_of(const BertEncoder& encoder,
+Result<MeasuredTimes> times_of(const Transformer& encoder,
                                const RaggedTokens& ids,
                                const Executor& executor) {
   MeasuredTimes measured{encoder, ids, executor};
@@ -74,7 +73,7 @@ Result<MeasuredTimes> times_of(const BertEncoder& encoder,
     rows += sequence.size();
     measured.offsets.push_back(static_cast<std::int64_t>(rows));
   }
-  const std::size_t E = encoder.config().hidden_size;
+  const std::size_t E = encoder.shape().hidden_size;
   HEADWISE_ASSIGN(auto x, Tensor<float, 3>::create({1, rows, E}));
   HEADWISE_ASSIGN(auto y, Tensor<float, 3>::create({1, rows, E}));
   RandomStream(Seed{1}, 1).fill_normal(x.elements());
@@ -85,11 +84,11 @@ Result<MeasuredTimes> times_of(const BertEncoder& encoder,
 
 }  // namespace
 
-Result<PrunedTimes> measure_times(const BertEncoder& before,
-                                  const BertEncoder& after, std::size_t tokens,
+Result<PrunedTimes> measure_times(const Transformer& before,
+                                  const Transformer& after, std::size_t tokens,
                                   const Executor& executor,
                                   const Progress& progress) {
-  const RaggedTokens ids = tokens_of(before.config(), tokens);
+  const RaggedTokens ids = tokens_of(before.shape().vocab_size, tokens);
   HEADWISE_ASSIGN(auto whole, times_of(before, ids, executor));
   HEADWISE_ASSIGN(auto pruned, times_of(after, ids, executor));
   const auto show = [&](std::size_t done) {

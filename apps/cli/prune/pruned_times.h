@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #include "headwise/base/result.h"
-#include "headwise/models/bert_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/reports.h"
+#include "headwise/transformer/transformer.h"
 
 namespace headwise::cli {
 
@@ -28,8 +28,8 @@ struct PrunedTimes {
 
 // `progress` counts rounds, the one that warms up included. Errors: those of
 // the encoder; out_of_memory.
-Result<PrunedTimes> measure_times(const BertEncoder& before,
-                                  const BertEncoder& after, std::size_t tokens,
+Result<PrunedTimes> measure_times(const Transformer& before,
+                                  const Transformer& after, std::size_t tokens,
                                   const Executor& executor,
                                   const Progress& progress);
 

@@ -121,7 +121,7 @@ class SentenceJob {
             .max_tokens = report_.max_tokens,
             .executor = &executor_};
   }
-  Result<SentenceEncoder> read_encoder(BertUse use,
+  Result<SentenceEncoder> read_encoder(ModelUse use,
                                        const Checkpoint& checkpoint);
   Outcome check_same_model(const SentenceEncoder& encoder) const;
   Status count_cut(const SentenceEncoder& encoder);
@@ -146,10 +146,10 @@ class SentenceJob {
 };
 
 Result<SentenceEncoder> SentenceJob::read_encoder(
-    BertUse use, const Checkpoint& checkpoint) {
+    ModelUse use, const Checkpoint& checkpoint) {
   report_.arithmetic = arithmetic_of(
       flags_.arithmetic, classifier_settings_of(checkpoint).arithmetic);
-  const BertAccess access = {.use = use, .arithmetic = report_.arithmetic};
+  const ModelAccess access = {.use = use, .arithmetic = report_.arithmetic};
   return agreed_on(group_, work_visibly(&group_, [&] {
                      return read_model(flags_.model, access);
                    }));
@@ -186,7 +186,7 @@ Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
 // ---- The classifier alone. ----
 
 Outcome SentenceJob::train_classifier() {
-  HEADWISE_ASSIGN(const auto encoder, read_encoder(BertUse::inference, {}));
+  HEADWISE_ASSIGN(const auto encoder, read_encoder(ModelUse::inference, {}));
   HEADWISE_TRY(check_same_model(encoder));
   report_.max_tokens =
       sentence_settings(flags_, {}, encoder.settings().max_tokens).max_tokens;
@@ -281,7 +281,7 @@ Outcome SentenceJob::train_all() {
   const std::string path = checkpoint_path(flags_.resume);
   Checkpoint checkpoint;
   HEADWISE_TRY(read_resumed(path, checkpoint));
-  HEADWISE_ASSIGN(auto encoder, read_encoder(BertUse::training, checkpoint));
+  HEADWISE_ASSIGN(auto encoder, read_encoder(ModelUse::training, checkpoint));
   HEADWISE_TRY(check_same_model(encoder));
   HEADWISE_ASSIGN(auto run, start(std::move(encoder), checkpoint));
   if (!flags_.resume.empty()) {

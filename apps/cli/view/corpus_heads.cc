@@ -100,7 +100,7 @@ CorpusHeads::CorpusHeads(const SentenceEncoder& model,
         model.tokenizer().token(static_cast<TokenId>(id)).value_or("")));
   }
   for (const std::size_t layer : layers) {
-    heads_ += kept_heads(model.settings().config, layer).numbers().size();
+    heads_ += kept_heads(model.encoder(), layer).numbers().size();
   }
 }
 
@@ -108,12 +108,12 @@ Status CorpusHeads::add_layer(std::size_t layer,
                               TensorView<const float, 3> hidden,
                               const RaggedTokens& ids, const Executor& executor,
                               std::vector<OfSequence>& sequences) const {
-  if (kept_heads(model_.settings().config, layer).none()) {
+  if (kept_heads(model_.encoder(), layer).none()) {
     return ok();
   }
-  HEADWISE_ASSIGN(const auto projected,
-                  ProjectedHeads::of(model_.encoder().layers()[layer].attention,
-                                     hidden, executor));
+  HEADWISE_ASSIGN(
+      const auto projected,
+      ProjectedHeads::of(model_.encoder().attention(layer), hidden, executor));
   std::size_t first = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     const std::size_t count = ids[n].size();
@@ -141,7 +141,7 @@ Result<std::vector<CorpusHeads::OfSequence>> CorpusHeads::statistics_of(
     const bool wanted = std::ranges::find(layers_, layer) != layers_.end();
     return wanted ? add_layer(layer, hidden, ids, executor, sequences) : ok();
   };
-  HEADWISE_ASSIGN(const auto done, model_.encoder().forward(ids, options));
+  HEADWISE_ASSIGN(const auto done, model_.encoder().hidden(ids, options));
   return sequences;
 }
 

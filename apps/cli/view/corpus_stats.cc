@@ -46,9 +46,8 @@ Result<CorpusInputs> read_inputs(const ViewedFlags& seen,
                            text_lines(text), "one sentence per line"));
   HEADWISE_ASSIGN(auto executor, executor_with(seen.operation.threads));
   HEADWISE_ASSIGN(auto model, read_model(seen.model));
-  HEADWISE_ASSIGN(
-      auto layers,
-      parse_layers(seen.layers, model.settings().config.num_layers));
+  HEADWISE_ASSIGN(auto layers,
+                  parse_layers(seen.layers, model.settings().shape.num_layers));
   HEADWISE_ASSIGN(const auto limit,
                   token_limit(seen.max_tokens, seen.model, model.settings()));
   return CorpusInputs{std::move(text), std::move(executor), std::move(model),
@@ -202,7 +201,7 @@ HeadStats head_stats(const CorpusInputs& in, const StatisticsSums& sums) {
   HeadStats stats;
   std::size_t at = 0;
   for (const std::size_t layer : in.layers) {
-    KeptHeads kept = kept_heads(in.model.settings().config, layer);
+    KeptHeads kept = kept_heads(in.model.encoder(), layer);
     for (const std::size_t head : kept.numbers()) {
       HeadLine line{layer, head, {}, sums.rows(at), sums.rows_without_key(at)};
       for (std::size_t k = 0; k < kStatistics; ++k) {

@@ -25,10 +25,8 @@ std::vector<std::size_t> KeptHeads::pruned() const {
   return gone;
 }
 
-KeptHeads kept_heads(const BertConfig& config, std::size_t layer) {
-  return config.kept_heads.empty()
-             ? KeptHeads::all(config.num_heads)
-             : KeptHeads(config.kept_heads[layer], config.num_heads);
+KeptHeads kept_heads(const Transformer& model, std::size_t layer) {
+  return {model.heads_in(layer), model.shape().num_heads};
 }
 
 KeptHeads kept_heads(const TextModel& model, std::size_t layer) {

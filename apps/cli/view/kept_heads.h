@@ -34,7 +34,7 @@ class KeptHeads {
 };
 
 // Of a layer of a model.
-KeptHeads kept_heads(const BertConfig& config, std::size_t layer);
+KeptHeads kept_heads(const Transformer& model, std::size_t layer);
 KeptHeads kept_heads(const TextModel& model, std::size_t layer);
 
 }  // namespace headwise::cli

@@ -31,17 +31,16 @@
 // embedding, a decoder, other modules (Dense), poolings (weightedmean,
 // lasttoken) or tokenizers, added tokens, arguments of the tokenizer in
 // sentence_bert_config.json (processing_kwargs), a default prompt:
-//   read_model_settings: model/config.json: model_type is "roberta", expected
-//   bert or distilbert
+//   read_model_settings: model/1_Pooling/config.json: pooling_mode_lasttoken is
+//   true, expected false
 //
 // Example:
 //   ModelSettings settings = read_model_settings("model").value();
-//   settings.config.num_heads;   // 12
+//   settings.shape.num_heads;   // 12
 //   settings.max_tokens;         // 256
 #pragma once
 
 #include <cstddef>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +48,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/tokenizer/tokenizer.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -56,48 +56,13 @@ namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kLargestSettings = std::size_t{1} << 24;
 
-enum class BertFamily { bert, distilbert };
-
-// Every size is at least 1 and within its bound, so the total size of all
-// parameters in bytes fits in 64 bits.
-struct BertConfig {
-  BertFamily family = BertFamily::bert;
-  std::size_t vocab_size = 0;         // to 2^31 - 1
-  std::size_t hidden_size = 0;        // E, to 2^20
-  std::size_t num_layers = 0;         // to 2^12
-  std::size_t num_heads = 0;          // Hq; a divisor of hidden_size
-  std::size_t intermediate_size = 0;  // of the feed-forward layer, to 2^24
-  std::size_t max_positions = 0;      // from 2 ([CLS] and [SEP]) to 2^31 - 1
-  std::size_t type_vocab_size = 0;    // to 2^31 - 1; 0: none, as in DistilBERT
-  double layer_norm_eps = 1e-12;      // between 0 and 1
-  // By layer: original numbers, ascending; empty: all num_heads of every layer.
-  std::vector<std::vector<std::size_t>> kept_heads{};
-};
-
-// How many heads a layer has.
-inline std::size_t heads_of(const BertConfig& config, std::size_t layer) {
-  return config.kept_heads.empty() ? config.num_heads
-                                   : config.kept_heads[layer].size();
-}
-
-// Their original numbers.
-inline std::vector<std::size_t> heads_in(const BertConfig& config,
-                                         std::size_t layer) {
-  if (!config.kept_heads.empty()) {
-    return config.kept_heads[layer];
-  }
-  std::vector<std::size_t> all(config.num_heads);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
-
 // How the vectors of a sentence's tokens, including [CLS] and [SEP], become the
 // vector of the sentence: their mean, the vector of [CLS], the maximum of each
 // feature, or their sum divided by the square root of their number.
 enum class Pooling { mean, cls, max, mean_sqrt_len };
 
 struct ModelSettings {
-  BertConfig config;
+  TransformerShape shape;
   // The folder with config.json, the vocabulary and the parameters: the one
   // that was read or, in older models, one in it.
   std::string transformer_folder;

@@ -7,7 +7,7 @@
 // or the threads.
 //
 // Errors of reading: those of read_model_settings(), read_vocabulary() and
-// BertEncoder::read(); bad_data for a vocabulary whose size differs from the
+// Transformer::read(); bad_data for a vocabulary whose size differs from the
 // model's.
 //
 // Example:
@@ -28,11 +28,11 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
-#include "headwise/models/bert_encoder.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/reports.h"
 #include "headwise/tokenizer/tokenizer.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -55,7 +55,7 @@ struct SentenceTokens {
 
 // What a forward pass in training keeps for one backward pass.
 struct SentencesSaved {
-  BertSaved encoder;
+  TransformerSaved encoder;
   std::vector<std::size_t> lengths;  // tokens of each sentence
   Tensor<float, 2> embeddings;       // (sentences, embedding_size)
 };
@@ -68,18 +68,18 @@ struct SentenceEmbeddings {
 
 class SentenceEncoder {
  public:
-  // `access` is that of BertEncoder::read().
+  // `access` is that of Transformer::read().
   static Result<SentenceEncoder> read(const std::string& folder,
-                                      const BertAccess& access = {});
+                                      const ModelAccess& access = {});
 
   const ModelSettings& settings() const { return settings_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  const BertEncoder& encoder() const { return encoder_; }
+  const Transformer& encoder() const { return encoder_; }
   // To train it, or to prune its heads.
-  BertEncoder& encoder() { return encoder_; }
+  Transformer& encoder() { return encoder_; }
   std::size_t embedding_size() const {
     const std::size_t all =
-        settings_.pooling.size() * settings_.config.hidden_size;
+        settings_.pooling.size() * settings_.shape.hidden_size;
     return std::min(settings_.truncate_dim.value_or(all), all);
   }
 
@@ -99,12 +99,12 @@ class SentenceEncoder {
   Result<SentenceTokens> tokenize(std::span<const std::string_view> sentences,
                                   const SentenceOptions& options = {}) const;
   // The embeddings of sentences given as ids, at least one id each, and what
-  // backward() needs. Errors: those of BertEncoder::forward_for_backward();
+  // backward() needs. Errors: those of Transformer::forward_for_backward();
   // invalid_argument for a sentence without a token.
   Result<SentencesSaved> forward_for_backward(const RaggedTokens& ids,
                                               const ModelPass& pass = {}) const;
   // From d_embeddings (sentences, embedding_size). Errors: those of
-  // BertEncoder::backward().
+  // Transformer::backward().
   Result<ModelGradients> backward(
       SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
       ModelWanted wanted = ModelWanted::params_and_gates,
@@ -112,7 +112,7 @@ class SentenceEncoder {
 
  private:
   SentenceEncoder(ModelSettings settings, Tokenizer tokenizer,
-                  BertEncoder encoder)
+                  Transformer encoder)
       : settings_(std::move(settings)),
         tokenizer_(std::move(tokenizer)),
         encoder_(std::move(encoder)) {}
@@ -121,7 +121,7 @@ class SentenceEncoder {
 
   ModelSettings settings_;
   Tokenizer tokenizer_;
-  BertEncoder encoder_;
+  Transformer encoder_;
 };
 
 // What identifies a model and its files: digests of what its results depend on.

@@ -24,14 +24,14 @@
 
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
-#include "headwise/models/bert_encoder.h"
-#include "headwise/transformer/model_pass.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/module/head_hooks.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/model_pass.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -101,7 +101,7 @@ Result<std::unique_ptr<TextModel>> read_text_model(
 // Of each layer, the numbers that its heads had before pruning, ascending.
 using HeadsLeft = std::vector<std::vector<std::size_t>>;
 
-HeadsLeft heads_left(const BertConfig& config);
+HeadsLeft heads_left(const Transformer& model);
 HeadsLeft heads_left(const TextModel& model);
 
 // The index of a head among those of its layer. Errors: out_of_range, in the

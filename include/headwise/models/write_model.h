@@ -24,9 +24,10 @@
 // Example:
 //   Status s = write_model("model", "pruned",
 //                          {.params = encoder.attention_params(),
-//                           .config = &encoder.config()});
+//                           .kept_heads = heads_left(encoder)});
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,9 +43,11 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct ModelChanges {
-  // By the names that BertEncoder::params() uses.
+  // By the names that Transformer::params() uses.
   std::map<std::string, AnyView> params{};
-  const BertConfig* config = nullptr;  // has the kept_heads; null: the source's
+  // Of each layer, the numbers of the heads that it has; empty: all. Not given:
+  // the source's.
+  std::optional<std::vector<std::vector<std::size_t>>> kept_heads{};
   const LabelProbe* probe = nullptr;
   // Names of files of the old folder to keep, such as a run's checkpoint.npz.
   std::vector<std::string> keep{};

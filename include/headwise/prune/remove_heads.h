@@ -49,11 +49,11 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/models/bert_encoder.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -69,7 +69,7 @@ Result<MultiHeadAttention> remove_heads(
 // The same for a model; an encoder must have been read for training. Heads have
 // the numbers from before any pruning. Either all of them are removed or
 // nothing changes.
-Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
+Status remove_heads(Transformer& encoder, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
@@ -77,7 +77,7 @@ Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
 // Corrects the outputs of a pruned encoder by least squares on at most 256 of
 // the texts, evenly spread: more texts change little and take memory. The
 // progress counts layers. Errors: those of SentenceEncoder::tokenize().
-Status correct_on_texts(BertEncoder& pruned, const SentenceEncoder& whole,
+Status correct_on_texts(Transformer& pruned, const SentenceEncoder& whole,
                         std::span<const std::string_view> texts,
                         const SentenceOptions& options = {});
 
@@ -91,7 +91,7 @@ struct WritePrunedOptions {
 // The model of the folder `source` with the attention of `pruned`. Errors:
 // those of write_model().
 Status write_pruned(const std::string& source, const std::string& folder,
-                    const BertEncoder& pruned,
+                    const Transformer& pruned,
                     const WritePrunedOptions& options = {});
 
 // The mean cosine similarity of the rows of two matrices, both

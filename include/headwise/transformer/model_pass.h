@@ -89,7 +89,6 @@ struct ModelPass {
   std::span<const std::vector<TokenId>> token_types{};
   // As many sequences as the encoder has; of encoder-decoders alone.
   const RaggedTokens* decoder_ids = nullptr;
-  bool attn_weights = false;  // BertEncoder::forward() returns them
   // Empty: none. They must outlive the call and its backward pass.
   HeadGateSpan head_gates{};
   // Sees what enters each layer that is run, where `from` can begin. An error

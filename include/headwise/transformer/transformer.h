@@ -44,6 +44,7 @@
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/norm_heads.h"
 #include "headwise/steps/param_terms.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/transformer/model_pass.h"
@@ -68,14 +69,17 @@ struct ModelAccess {
 
 struct TransformerShape {
   std::string family;          // model_type of the settings
+  std::string prefix;          // an outer name that tensors may have in front
   std::size_t num_layers = 0;  // of an encoder-decoder, those of its decoder
   std::size_t num_heads = 0;   // query heads of a layer
   std::size_t num_kv_heads = 0;
+  std::size_t head_dim = 0;
   std::size_t hidden_size = 0;
   std::size_t vocab_size = 0;
-  std::size_t max_positions = 0;   // 0: no limit
-  std::size_t token_types = 0;     // of a pair's sentences; 0: none
-  double norm_eps = 0;             // of the norms of rows
+  std::size_t max_positions = 0;  // 0: no limit
+  std::size_t token_types = 0;    // of a pair's sentences; 0: none
+  double norm_eps = 0;            // of the norms of rows
+  NormKind norm_kind = NormKind::layer;
   std::size_t encoder_layers = 0;  // 0: no encoder-decoder
   std::size_t encoder_heads = 0;
   bool causal = false;
@@ -169,6 +173,12 @@ class Transformer {
   // of the decoder's tokens to each other.
   const MultiHeadAttention& attention(std::size_t layer) const;
   HEADWISE_HIDDEN Arithmetic arithmetic() const;
+  // The names in files of a parameter of a layer's attention, such as
+  // "w_q.weight", empty for one that the family does not have, and of the table
+  // of tokens. For training.
+  HEADWISE_HIDDEN const std::string& attention_name(
+      std::size_t layer, std::string_view param) const;
+  HEADWISE_HIDDEN const std::string& tokens_name() const;
   // Replaces the attention of these layers, which are moved from; after an
   // error nothing has changed. Errors: shape_mismatch, out_of_range.
   HEADWISE_HIDDEN Status replace_attention(std::span<KeptAttention> layers);

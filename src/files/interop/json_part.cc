@@ -11,11 +11,7 @@ namespace {
 // A value as messages show it.
 std::string shown_json(const Json& value) {
   constexpr std::size_t kLongestValue = 80;
-  std::string text;
-  if (!value.get(text)) {
-    text = value.dump();
-  }
-  return printable(std::string_view(text).substr(0, kLongestValue));
+  return printable(value.dump().substr(0, kLongestValue));
 }
 
 // Each takes a value, or says what it expected.

@@ -12,8 +12,8 @@
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
 #include "headwise/models/text_model.h"
-#include "models/bert_rows.h"
 #include "run/shared_progress.h"
+#include "transformer/pass_parts.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

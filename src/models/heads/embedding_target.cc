@@ -31,9 +31,9 @@ Result<std::vector<float>> embedding_of(const SentenceEncoder& encoder,
                                         const Executor& executor) {
   HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
   HEADWISE_ASSIGN(const auto done,
-                  encoder.encoder().forward(
+                  encoder.encoder().hidden(
                       {text}, {.head_gates = gates, .executor = &executor}));
-  return pooled(encoder, done.hidden, normalize);
+  return pooled(encoder, done.view(), normalize);
 }
 
 double embedding_dot(std::span<const float> x, std::span<const float> y) {
@@ -101,18 +101,18 @@ bool EmbeddingTarget::normalizes() const {
 }
 
 std::vector<std::vector<std::size_t>> EmbeddingTarget::all_heads() const {
-  return heads_left(encoder_->encoder().config());
+  return heads_left(encoder_->encoder());
 }
 
 const MultiHeadAttention& EmbeddingTarget::attention(std::size_t layer) const {
-  return encoder_->encoder().layers()[layer].attention;
+  return encoder_->encoder().attention(layer);
 }
 
 Status EmbeddingTarget::see_inputs(const std::vector<TokenId>& text,
                                    const BeforeLayer& see,
                                    const Executor& executor) const {
   HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
-  const auto done = encoder_->encoder().forward(
+  const auto done = encoder_->encoder().hidden(
       {text}, {.before_each = see, .executor = &executor});
   return done ? ok() : Status(done.error());
 }
@@ -133,7 +133,7 @@ Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::compute_gradients(
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
     HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
-    const BertEncoder& encoder = encoder_->encoder();
+    const Transformer& encoder = encoder_->encoder();
     HEADWISE_ASSIGN(auto saved, encoder.forward_for_backward(
                                     {text}, {.head_gates = gates,
                                              .hooks = hooks,

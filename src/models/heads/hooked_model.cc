@@ -20,7 +20,7 @@ class HookedSentences final : public HookedModel {
       : encoder_(encoder), probe_(probe) {}
 
   std::vector<std::vector<std::size_t>> heads() const override {
-    return heads_left(encoder_.encoder().config());
+    return heads_left(encoder_.encoder());
   }
 
   bool causal() const override { return false; }
@@ -28,8 +28,7 @@ class HookedSentences final : public HookedModel {
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const ModelPass& pass) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-      HEADWISE_ASSIGN(auto result, encoder_.encoder().forward(ids, pass));
-      return std::move(result.hidden);
+      return encoder_.encoder().hidden(ids, pass);
     });
   }
 

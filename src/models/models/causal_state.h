@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "headwise/models/causal_model.h"
-#include "models/bert_rows.h"
 #include "models/causal_params.h"
+#include "transformer/pass_parts.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -29,6 +29,14 @@ Result<CausalRows> causal_rows(const RaggedTokens& ids);
 // x = token[id] + position[t], (1, rows, hidden_size)
 Result<Tensor<float, 3>> embedded(const CausalParams& params,
                                   const CausalRows& rows);
+
+inline Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
+                                           const LayerNormParams& norm,
+                                           const Executor& executor) {
+  HEADWISE_ASSIGN(auto y, Tensor<float, 3>::create_unset(x.extents()));
+  HEADWISE_TRY(layer_norm(rows_of(x), norm, rows_of(y), executor));
+  return y;
+}
 
 // Errors: those of CausalModel::run().
 Status check_call(const CausalParams& params, const RaggedTokens& ids,

@@ -58,10 +58,10 @@ Message what_there_is(std::size_t layer, const HeadsLeft& left) {
 
 }  // namespace
 
-HeadsLeft heads_left(const BertConfig& config) {
+HeadsLeft heads_left(const Transformer& model) {
   HeadsLeft left;
-  for (std::size_t n = 0; n < config.num_layers; ++n) {
-    left.push_back(heads_in(config, n));
+  for (std::size_t n = 0; n < model.shape().num_layers; ++n) {
+    left.push_back(model.heads_in(n));
   }
   return left;
 }

@@ -15,10 +15,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// config.json
-Result<BertConfig> parse_bert_config(std::string_view text,
-                                     const FileSubject& subject);
-
 // A size in config.json, which must be there.
 template <class Config>
 struct SizeKey {

@@ -14,9 +14,9 @@
 #include "base/check.h"
 #include "headwise/base/any_view.h"
 #include "headwise/base/result.h"
-#include "headwise/models/bert_encoder.h"
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/projection.h"
+#include "headwise/transformer/transformer.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

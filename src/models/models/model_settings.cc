@@ -33,16 +33,23 @@ Error has_no_config(const std::string& folder, Message expected) {
       ErrorCode::io_error, "has no config.json", expected);
 }
 
-Status read_config(const std::string& folder, BertConfig& into) {
-  std::optional<BertConfig> config;
-  HEADWISE_TRY(read_into(config, folder + "/config.json", parse_bert_config));
-  if (!config) {
+Result<TransformerShape> read_shape(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  HEADWISE_ASSIGN(const auto file,
+                  InputFile::open_if_there(kModelSettings, path));
+  if (!file) {
     return has_no_config(folder,
                          "the files of a model: config.json, "
                          "model.safetensors, vocab.txt");
   }
-  into = *config;
-  return ok();
+  HEADWISE_ASSIGN(auto shape, Transformer::read_shape(folder));
+  if (shape.encoder_layers != 0) {
+    return file->subject().error(
+        ErrorCode::unsupported,
+        message("describes an encoder and a decoder, of type {}", shape.family),
+        "an encoder or a decoder alone");
+  }
+  return shape;
 }
 
 // Reads a file that is only checked, if it is there.
@@ -104,7 +111,7 @@ Status read_pooling(const std::string& folder, ModelSettings& into) {
   HEADWISE_TRY(check_folder_named_by_file(kModelSettings, folder));
   std::optional<std::vector<Pooling>> pooling;
   const auto parse = [&](std::string_view text, const FileSubject& subject) {
-    return parse_pooling(text, subject, into.config.hidden_size);
+    return parse_pooling(text, subject, into.shape.hidden_size);
   };
   HEADWISE_TRY(read_into(pooling, folder + "/config.json", parse));
   if (!pooling) {
@@ -140,11 +147,11 @@ Result<ModelSettings> read(const std::string& folder) {
                                                   : std::string()));
   ModelSettings settings;
   settings.transformer_folder = std::move(place);
-  HEADWISE_TRY(read_config(settings.transformer_folder, settings.config));
+  HEADWISE_ASSIGN(settings.shape, read_shape(settings.transformer_folder));
   TokenizerSettings tokenizer;
   HEADWISE_TRY(read_tokenizer(settings.transformer_folder,
                               settings.tokenizer_file, tokenizer));
-  const std::size_t most = settings.config.max_positions;
+  const std::size_t most = settings.shape.max_positions;
   settings.normalization = tokenizer.normalization;
   settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
   if (tokenizer.max_tokens && *tokenizer.max_tokens < most) {

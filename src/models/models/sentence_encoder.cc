@@ -93,7 +93,7 @@ Result<SentenceTokens> tokens_of(const SentenceEncoder& model,
 // A window of sentences: ids in, embeddings out.
 class Window {
  public:
-  Window(const BertEncoder& encoder, const ModelSettings& settings,
+  Window(const Transformer& encoder, const ModelSettings& settings,
          const RaggedTokens& ids, TensorView<float, 2> embeddings)
       : encoder_(encoder),
         settings_(settings),
@@ -106,10 +106,9 @@ class Window {
     const std::size_t threads = executor.threads();
     const std::vector<Part> parts = parts_of(ids_, threads);
     if (threads == 1 || parts.size() < threads) {
-      BertMemory memory;
       Status s = ok();
       for (std::size_t n = 0; s && n < parts.size(); ++n) {
-        s = encode(parts[n], executor, memory);
+        s = encode(parts[n], executor);
         count.add(parts[n].end - parts[n].begin);
       }
       return s;
@@ -126,30 +125,26 @@ class Window {
     std::atomic<std::size_t> next = 0;
     executor.run_workers(
         std::min(executor.threads(), parts.size()), [&](std::size_t) {
-          BertMemory memory;
           for (std::size_t n = next++; n < parts.size(); n = next++) {
-            done[n] = encode(parts[n], alone, memory);
+            done[n] = encode(parts[n], alone);
             count.add(parts[n].end - parts[n].begin);
           }
         });
     return first_failure(done);
   }
 
-  Status encode(const Part& part, const Executor& executor,
-                BertMemory& memory) const {
+  Status encode(const Part& part, const Executor& executor) const {
     return catching_out_of_memory([&]() -> Status {
       const RaggedTokens ids(
           ids_.begin() + static_cast<std::ptrdiff_t>(part.begin),
           ids_.begin() + static_cast<std::ptrdiff_t>(part.end));
-      std::vector<Tensor<float, 4>> no_weights;
-      HEADWISE_TRY(encoder_.forward_in(ids, {.executor = &executor}, memory,
-                                       no_weights));
+      HEADWISE_ASSIGN(const auto all,
+                      encoder_.hidden(ids, {.executor = &executor}));
       const FloatEnvironment environment;
       std::size_t row = 0;
       for (std::size_t n = 0; n < ids.size(); ++n) {
-        const TensorView<const float, 2> hidden(
-            &memory.hidden(0, row, 0),
-            {ids[n].size(), memory.hidden.extent(2)});
+        const TensorView<const float, 2> hidden(&all(row, 0),
+                                                {ids[n].size(), all.extent(1)});
         pool(hidden, settings_.pooling, settings_.normalize,
              {&embeddings_(part.begin + n, 0), embeddings_.extent(1)});
         row += ids[n].size();
@@ -158,7 +153,7 @@ class Window {
     });
   }
 
-  const BertEncoder& encoder_;
+  const Transformer& encoder_;
   const ModelSettings& settings_;
   const RaggedTokens& ids_;
   TensorView<float, 2> embeddings_;
@@ -174,7 +169,7 @@ std::size_t most_tokens(const ModelSettings& settings,
 }  // namespace
 
 Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
-                                              const BertAccess& access) {
+                                              const ModelAccess& access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
     const std::string& inner = settings.transformer_folder;
@@ -188,14 +183,13 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     }
     HEADWISE_ASSIGN(auto tokenizer,
                     Tokenizer::read(path, settings.normalization));
-    if (tokenizer.vocab_size() > settings.config.vocab_size) {
+    if (tokenizer.vocab_size() > settings.shape.vocab_size) {
       return FileSubject{std::string(kSentenceEncoder), path}.bad_data(
           message("has {} tokens", tokenizer.vocab_size()),
-          message("at most vocab_size = {}", settings.config.vocab_size));
+          message("at most vocab_size = {}", settings.shape.vocab_size));
     }
-    HEADWISE_ASSIGN(auto encoder,
-                    BertEncoder::read(inner, settings.config, access));
-    settings.config = encoder.config();
+    HEADWISE_ASSIGN(auto encoder, Transformer::read(inner, access));
+    settings.shape = encoder.shape();
     return SentenceEncoder(std::move(settings), std::move(tokenizer),
                            std::move(encoder));
   });

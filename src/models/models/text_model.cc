@@ -15,23 +15,23 @@ class BertTextModel final : public TextModel {
  public:
   explicit BertTextModel(SentenceEncoder model) : model_(std::move(model)) {
     const ModelSettings& settings = model_.settings();
-    const BertConfig& config = settings.config;
-    shape_ = {.num_layers = config.num_layers,
-              .num_heads = config.num_heads,
-              .hidden_size = config.hidden_size,
-              .vocab_size = config.vocab_size,
+    const TransformerShape& shape = settings.shape;
+    shape_ = {.num_layers = shape.num_layers,
+              .num_heads = shape.num_heads,
+              .hidden_size = shape.hidden_size,
+              .vocab_size = shape.vocab_size,
               .max_tokens = settings.max_tokens,
               .max_tokens_key = settings.max_tokens_key,
-              .max_positions = config.max_positions,
+              .max_positions = shape.max_positions,
               .added_tokens = 2};
   }
 
   const TextModelShape& shape() const override { return shape_; }
   std::vector<std::size_t> heads_in(std::size_t layer) const override {
-    return headwise::heads_in(encoder().config(), layer);
+    return encoder().heads_in(layer);
   }
   const MultiHeadAttention& attention(std::size_t layer) const override {
-    return encoder().layers()[layer].attention;
+    return encoder().attention(layer);
   }
 
   Result<ModelTokens> encode(std::string_view text,
@@ -43,7 +43,7 @@ class BertTextModel final : public TextModel {
                                   std::string_view second,
                                   std::size_t max_tokens) const override {
     constexpr std::size_t kTypesOfPair = 2;
-    if (encoder().config().type_vocab_size < kTypesOfPair) {
+    if (encoder().shape().token_types < kTypesOfPair) {
       return TextModel::encode_pair(first, second, max_tokens);
     }
     HEADWISE_ASSIGN(auto pair, model_.encode_pair(first, second, max_tokens));
@@ -55,12 +55,12 @@ class BertTextModel final : public TextModel {
   }
 
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override {
-    const auto done = encoder().forward(ids, pass);
+    const auto done = encoder().hidden(ids, pass);
     return done ? ok() : Status(done.error());
   }
 
  private:
-  const BertEncoder& encoder() const { return model_.encoder(); }
+  const Transformer& encoder() const { return model_.encoder(); }
 
   SentenceEncoder model_;
   TextModelShape shape_;

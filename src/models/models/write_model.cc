@@ -6,16 +6,14 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/interop/layouts.h"
 #include "headwise/models/model_settings.h"
 #include "interop/atomic_folder.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/folder.h"
 #include "interop/param_file.h"
-#include "models/bert_names.h"
-#include "transformer/kept_heads.h"
 #include "models/model_folder.h"
+#include "transformer/kept_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -59,18 +57,28 @@ Status write_probe(const std::string& source, const std::string& folder,
   return is_file ? copy_file(kWriteModel, source + name, folder + name) : ok();
 }
 
-// What the source calls a parameter: old files say gamma and beta of norms.
-std::string name_in(const ParamFile& file, const std::string& name) {
+std::string old_name(const std::string& name) {
   for (const auto& [now, old] :
        {std::pair<std::string_view, std::string_view>{".weight", ".gamma"},
         {".bias", ".beta"}}) {
-    if (name.ends_with(now) && !file.names().contains(name)) {
-      const std::string other =
-          name.substr(0, name.size() - now.size()) + std::string(old);
-      return file.names().contains(other) ? other : name;
+    if (name.ends_with(now)) {
+      return name.substr(0, name.size() - now.size()) + std::string(old);
     }
   }
   return name;
+}
+
+// What the source calls a parameter: old files say gamma and beta of norms, and
+// some have an outer name in front.
+std::string name_in(const ParamFile& file, std::string_view prefix,
+                    const std::string& inner) {
+  const std::string outer = std::string(prefix) + inner;
+  const std::string& name =
+      file.names().contains(outer) || file.names().contains(old_name(outer))
+          ? outer
+          : inner;
+  const std::string old = old_name(name);
+  return file.names().contains(old) ? old : name;
 }
 
 Status write_params(const std::string& source, const std::string& path,
@@ -78,13 +86,9 @@ Status write_params(const std::string& source, const std::string& path,
                     const ModelChanges& changes) {
   HEADWISE_ASSIGN(const auto file,
                   ParamFile::open(kWriteModel, source, FileAccess::mapped));
-  HEADWISE_ASSIGN(const auto shapes, file.shapes());
-  HEADWISE_ASSIGN(const auto match,
-                  find_layout(shapes, {std::string(kWriteModel), source},
-                              bert_names(settings.config.family).layout));
   std::map<std::string, AnyView> views;
   for (const auto& [name, view] : changes.params) {
-    const std::string in_file = name_in(file, match.prefix + name);
+    const std::string in_file = name_in(file, settings.shape.prefix, name);
     if (!file.names().contains(in_file)) {
       return FileSubject{std::string(kWriteModel), source}.error(
           ErrorCode::invalid_argument, message("has no {}", printable(in_file)),
@@ -102,8 +106,8 @@ Status write_params(const std::string& source, const std::string& path,
     kept.push_back(std::move(tensor));
   }
   SafetensorsMetadata metadata = file.metadata();
-  if (changes.config != nullptr) {
-    write_kept_heads(changes.config->kept_heads, metadata);
+  if (changes.kept_heads) {
+    write_kept_heads(*changes.kept_heads, metadata);
   }
   return write_safetensors(path, views, metadata);
 }

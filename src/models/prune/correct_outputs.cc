@@ -10,8 +10,7 @@
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
-#include "models/bert_names.h"
-#include "models/bert_rows.h"
+#include "transformer/pass_parts.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -22,55 +21,39 @@ using Matrix =
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// Only a layer's projections of queries, keys and values.
-Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
-  const auto copy = [](const Linear& linear) -> Result<Linear> {
-    auto weight = copy_of(linear.weight());
-    auto bias = copy_of(linear.bias());
-    HEADWISE_TRY(weight);
-    HEADWISE_TRY(bias);
-    return Linear::from_params(*std::move(weight), *std::move(bias));
-  };
-  const MultiHeadAttentionParams& params = *layer.params();
-  HEADWISE_ASSIGN(auto w_q, copy(params.w_q));
-  HEADWISE_ASSIGN(auto w_k, copy(params.w_k));
-  HEADWISE_ASSIGN(auto w_v, copy(*params.w_v));
-  return MultiHeadAttention::from_params(
-      {std::move(w_q), std::move(w_k), std::move(w_v), {}},
-      layer.config().num_heads);
-}
-
-// The calibration data on its way through both models.
-struct Tokens {
-  const RaggedTokens& ids;
-  std::vector<std::int64_t> offsets;
-  const Executor& executor;
-
-  AttentionOptions options() const {
-    AttentionOptions options;
-    options.offsets = offsets;
-    options.executor = &executor;
-    return options;
-  }
+// What reaches a layer, and what its heads make of it.
+struct SeenLayer {
+  Tensor<float, 3> x;        // (1, rows, E), the residual stream
+  Tensor<float, 3> context;  // (1, rows, features)
 };
 
-// (1, rows, E), what a layer takes.
-Result<Tensor<float, 3>> hidden_before(const BertEncoder& encoder,
-                                       std::size_t layer,
-                                       const Tokens& tokens) {
-  HEADWISE_ASSIGN(auto done,
-                  encoder.forward(tokens.ids, {.before_layer = layer,
-                                               .executor = &tokens.executor}));
-  const auto [rows, E] = done.hidden.extents();
-  return std::move(done.hidden).with_extents<3>({1, rows, E});
-}
-
-Result<Tensor<float, 3>> attend(const MultiHeadAttention& layer,
-                                const Tensor<float, 3>& x,
-                                const Tokens& tokens) {
-  auto done = layer.forward(x, x, x, tokens.options());
-  return done ? Result<Tensor<float, 3>>(std::move(done->output))
-              : done.error();
+// The calibration data on its way through a model, to behind a layer.
+Result<SeenLayer> seen_layer(const Transformer& model, std::size_t layer,
+                             const RaggedTokens& ids,
+                             const Executor& executor) {
+  SeenLayer seen;
+  ModelPass pass{.before_layer = layer + 1, .executor = &executor};
+  pass.see_entries = [&](std::size_t n,
+                         TensorView<const float, 3> x) -> Status {
+    if (n == layer) {
+      HEADWISE_ASSIGN(seen.x, copy_of(x));
+      HEADWISE_ASSIGN(seen.context,
+                      Tensor<float, 3>::create_unset(
+                          {1, x.extent(1),
+                           model.heads_in(n).size() * model.shape().head_dim}));
+    }
+    return ok();
+  };
+  pass.hooks.see = [&](HookPlace at, TensorView<const float, 4> context) {
+    if (at.layer == layer) {
+      const std::size_t features = seen.context.extent(2);
+      std::copy_n(context.data(), context.extent(1) * features,
+                  seen.context.data() + at.first_row * features);
+    }
+    return ok();
+  };
+  HEADWISE_TRY(model.hidden(ids, pass));
+  return seen;
 }
 
 // (rows, columns), in C order, in binary64.
@@ -91,10 +74,16 @@ struct Fit {
   Vector bias;    // (E)
 };
 
-// contexts (rows, features), targets (rows, E), w_o (E, features).
-Fit fit(Matrix contexts, Matrix targets, const Matrix& w_o, double ridge) {
-  const Eigen::RowVectorXd context_mean = contexts.colwise().mean();
-  const Eigen::RowVectorXd target_mean = targets.colwise().mean();
+// contexts (rows, features), targets (rows, E), w_o (E, features). Without
+// `with_bias` the bias stays 0.
+Fit fit(Matrix contexts, Matrix targets, const Matrix& w_o, bool with_bias,
+        double ridge) {
+  Eigen::RowVectorXd context_mean = contexts.colwise().mean();
+  Eigen::RowVectorXd target_mean = targets.colwise().mean();
+  if (!with_bias) {
+    context_mean.setZero();
+    target_mean.setZero();
+  }
   if (contexts.cols() == 0) {
     return {w_o, target_mean.transpose()};
   }
@@ -110,11 +99,10 @@ Fit fit(Matrix contexts, Matrix targets, const Matrix& w_o, double ridge) {
           (target_mean - context_mean * weight.transpose()).transpose()};
 }
 
-Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
+Status write(Transformer& encoder, std::size_t layer, const Fit& fit) {
   const auto put = [&](std::string_view param, const double* values,
                        std::size_t count) {
-    const std::string name =
-        attention_param_name(encoder.config().family, param, layer);
+    const std::string& name = encoder.attention_name(layer, param);
     return encoder.update([&](std::string_view shown, std::span<float> to) {
       if (shown == name) {
         std::transform(values, values + count, to.begin(),
@@ -135,30 +123,27 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
              static_cast<std::size_t>(fit.bias.size()));
 }
 
-Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
-                     std::size_t layer, const Tokens& tokens, double ridge) {
-  HEADWISE_ASSIGN(const auto x, hidden_before(whole, layer, tokens));
-  HEADWISE_ASSIGN(const auto x_pruned, hidden_before(pruned, layer, tokens));
+Status correct_layer(Transformer& pruned, const Transformer& whole,
+                     std::size_t layer, const RaggedTokens& ids,
+                     const Executor& executor, double ridge) {
+  HEADWISE_ASSIGN(const auto before, seen_layer(whole, layer, ids, executor));
+  HEADWISE_ASSIGN(const auto after, seen_layer(pruned, layer, ids, executor));
   HEADWISE_ASSIGN(const auto attended,
-                  attend(whole.layers()[layer].attention, x, tokens));
-  const MultiHeadAttention& attention = pruned.layers()[layer].attention;
-  Matrix contexts(static_cast<Eigen::Index>(x.extent(1)), 0);
-  if (attention.config().num_heads != 0) {
-    HEADWISE_ASSIGN(const auto heads, without_w_o(attention));
-    HEADWISE_ASSIGN(const auto context, attend(heads, x_pruned, tokens));
-    contexts = matrix_of(context);
-  }
-  const auto w_o = attention.params()->w_o->weight();
-  return write(pruned, layer,
-               fit(std::move(contexts),
-                   matrix_of(x) + matrix_of(attended) - matrix_of(x_pruned),
-                   matrix_of(w_o.data(), w_o.extent(0), w_o.extent(1)), ridge));
+                  whole.attention(layer).params()->w_o->forward(
+                      before.context, "context", executor));
+  const auto w_o = pruned.attention(layer).params()->w_o->weight();
+  return write(
+      pruned, layer,
+      fit(matrix_of(after.context),
+          matrix_of(before.x) + matrix_of(attended) - matrix_of(after.x),
+          matrix_of(w_o.data(), w_o.extent(0), w_o.extent(1)),
+          !pruned.attention_name(layer, "w_o.bias").empty(), ridge));
 }
 
-Status check_corrected(const BertEncoder& pruned, const BertEncoder& whole,
+Status check_corrected(const Transformer& pruned, const Transformer& whole,
                        const RaggedTokens& calibration, double ridge) {
-  const BertConfig& a = pruned.config();
-  const BertConfig& b = whole.config();
+  const TransformerShape& a = pruned.shape();
+  const TransformerShape& b = whole.shape();
   if (a.hidden_size != b.hidden_size || a.num_layers != b.num_layers ||
       a.vocab_size != b.vocab_size) {
     return value_error(kCorrectOutputs, "whole", "of other sizes",
@@ -166,7 +151,7 @@ Status check_corrected(const BertEncoder& pruned, const BertEncoder& whole,
   }
   if (pruned.params().empty()) {
     return value_error(kCorrectOutputs, "pruned", "read for inference",
-                       "BertUse::training");
+                       "ModelUse::training");
   }
   if (std::ranges::all_of(calibration,
                           [](const auto& ids) { return ids.empty(); })) {
@@ -180,18 +165,18 @@ Status check_corrected(const BertEncoder& pruned, const BertEncoder& whole,
 
 }  // namespace
 
-Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
+Status correct_outputs(Transformer& pruned, const Transformer& whole,
                        const RaggedTokens& calibration,
                        const CorrectOptions& options) {
   return catching_out_of_memory([&]() -> Status {
     HEADWISE_TRY(check_corrected(pruned, whole, calibration, options.ridge));
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
-    const Tokens tokens{calibration, offsets_of(calibration), executor};
-    const std::size_t layers = pruned.layers().size();
+    const std::size_t layers = pruned.shape().num_layers;
     for (std::size_t n = 0; n < layers; ++n) {
-      if (heads_of(pruned.config(), n) != heads_of(whole.config(), n)) {
-        HEADWISE_TRY(correct_layer(pruned, whole, n, tokens, options.ridge));
+      if (pruned.heads_in(n) != whole.heads_in(n)) {
+        HEADWISE_TRY(correct_layer(pruned, whole, n, calibration, executor,
+                                   options.ridge));
       }
       if (options.progress) {
         options.progress(n + 1, layers);

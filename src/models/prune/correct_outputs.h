@@ -19,7 +19,7 @@
 //
 // Errors: invalid_argument for encoders of different sizes, a pruned encoder
 // that was read for inference, calibration data without a token, or a ridge
-// that is not positive; those of BertEncoder::forward().
+// that is not positive; those of Transformer::forward().
 //
 // Source: after Kwon et al. 2022, arXiv:2204.09656, section 3.4 (mask tuning),
 // with all of w_o instead of one factor per head.
@@ -29,10 +29,10 @@
 #pragma once
 
 #include "headwise/base/result.h"
-#include "headwise/models/bert_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/reports.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -43,7 +43,7 @@ struct CorrectOptions {
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
-Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
+Status correct_outputs(Transformer& pruned, const Transformer& whole,
                        const RaggedTokens& calibration,
                        const CorrectOptions& options = {});
 

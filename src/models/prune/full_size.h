@@ -13,10 +13,8 @@
 //
 // Example:
 //   FullSizeAttention attention = full_size_attention(pruned).value();
-//   BertConfig config = pruned.config();
-//   config.kept_heads.clear();
-//   Status s = write_model("model", "zeroed",
-//                          {.params = attention.params(), .config = &config});
+//   Status s = write_model("model", "zeroed", {.params = attention.params(),
+//                                              .kept_heads = HeadsLeft()});
 #pragma once
 
 #include <map>
@@ -25,12 +23,12 @@
 #include "headwise/base/any_view.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/models/bert_encoder.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// By the names that BertEncoder::attention_params() uses.
+// By the names that Transformer::attention_params() uses.
 struct FullSizeAttention {
   std::map<std::string, Tensor<float, 2>> weights;
   std::map<std::string, Tensor<float, 1>> biases;
@@ -39,6 +37,6 @@ struct FullSizeAttention {
   std::map<std::string, AnyView> params() const;
 };
 
-Result<FullSizeAttention> full_size_attention(const BertEncoder& pruned);
+Result<FullSizeAttention> full_size_attention(const Transformer& pruned);
 
 }  // namespace headwise::inline HEADWISE_ABI

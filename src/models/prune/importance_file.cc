@@ -262,7 +262,7 @@ Status check_importance(const ImportanceFile& file, const std::string& path,
                        file.model_sha256.substr(0, kDigits)),
                digest.substr(0, kDigits) + "..");
   }
-  return file.heads == heads_left(encoder.encoder().config())
+  return file.heads == heads_left(encoder.encoder())
              ? ok()
              : bad("its layers have other heads");
 } catch (...) {

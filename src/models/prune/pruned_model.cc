@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/text_model.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/remove_heads.h"
 #include "prune/correct_outputs.h"
@@ -15,20 +16,27 @@ namespace {
 
 constexpr std::size_t kCalibrationTexts = 256;
 
+// Empty where no head is gone.
+HeadsLeft kept_lists(const Transformer& pruned) {
+  HeadsLeft left = heads_left(pruned);
+  const bool all = std::ranges::all_of(left, [&](const auto& heads) {
+    return heads.size() == pruned.shape().num_heads;
+  });
+  return all ? HeadsLeft() : left;
+}
+
 Status write_full_size(const std::string& source, const std::string& folder,
-                       const BertEncoder& pruned, bool keep_other_files) {
+                       const Transformer& pruned, bool keep_other_files) {
   HEADWISE_ASSIGN(const auto whole, full_size_attention(pruned));
-  BertConfig config = pruned.config();
-  config.kept_heads.clear();
   return write_model(source, folder,
                      {.params = whole.params(),
-                      .config = &config,
+                      .kept_heads = HeadsLeft(),
                       .keep_other_files = keep_other_files});
 }
 
 }  // namespace
 
-Status correct_on_texts(BertEncoder& pruned, const SentenceEncoder& whole,
+Status correct_on_texts(Transformer& pruned, const SentenceEncoder& whole,
                         std::span<const std::string_view> texts,
                         const SentenceOptions& options) try {
   std::vector<std::string_view> some;
@@ -47,14 +55,14 @@ Status correct_on_texts(BertEncoder& pruned, const SentenceEncoder& whole,
 }
 
 Status write_pruned(const std::string& source, const std::string& folder,
-                    const BertEncoder& pruned,
+                    const Transformer& pruned,
                     const WritePrunedOptions& options) try {
   if (options.full_size) {
     return write_full_size(source, folder, pruned, options.keep_other_files);
   }
   return write_model(source, folder,
                      {.params = pruned.attention_params(),
-                      .config = &pruned.config(),
+                      .kept_heads = kept_lists(pruned),
                       .keep_other_files = options.keep_other_files});
 } catch (...) {
   return caught_out_of_memory();

@@ -320,13 +320,13 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
   });
 }
 
-Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
+Status remove_heads(Transformer& encoder, std::span<const HeadId> heads,
                     ConstantPart constant) {
   return catching_out_of_memory([&]() -> Status {
     auto changes =
-        without({.heads = heads_left(encoder.config()),
+        without({.heads = heads_left(encoder),
                  .attention = [&](std::size_t n) -> const MultiHeadAttention& {
-                   return encoder.layers()[n].attention;
+                   return encoder.attention(n);
                  }},
                 heads, constant);
     HEADWISE_TRY(changes);

@@ -164,7 +164,7 @@ ImportanceFile SentenceImportance::State::result() const {
       .share_a_round = options_.importance.share_a_round,
       .loss = subject_->text.labelled() ? "classification" : "embedding",
       .model_sha256 = subject_->params_digest,
-      .num_heads = settings.config.num_heads,
+      .num_heads = settings.shape.num_heads,
       .examples = subject_->text.texts.size(),
       .max_tokens = std::min(given(options_.max_tokens).value_or(most), most),
       .seed = options_.importance.seed.value,

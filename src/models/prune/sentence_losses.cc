@@ -44,9 +44,10 @@ Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
                                        std::size_t begin, std::size_t end,
                                        HeadGateSpan gates) {
   HEADWISE_ASSIGN(const auto ids, sentences.batch(begin, end));
-  HEADWISE_ASSIGN(const auto done, sentences.encoder.encoder().forward(
-                                       ids, {.head_gates = gates,
-                                             .executor = &sentences.executor}));
+  HEADWISE_ASSIGN(
+      const auto hidden,
+      sentences.encoder.encoder().hidden(
+          ids, {.head_gates = gates, .executor = &sentences.executor}));
   HEADWISE_ASSIGN(auto embeddings,
                   Tensor<float, 2>::create_unset(
                       {ids.size(), sentences.encoder.embedding_size()}));
@@ -55,9 +56,8 @@ Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
   std::size_t row = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     const std::size_t tokens = ids[n].size();
-    pool({&done.hidden(row, 0), {tokens, done.hidden.extent(1)}},
-         settings.pooling, settings.normalize,
-         {&embeddings(n, 0), embeddings.extent(1)});
+    pool({&hidden(row, 0), {tokens, hidden.extent(1)}}, settings.pooling,
+         settings.normalize, {&embeddings(n, 0), embeddings.extent(1)});
     row += tokens;
   }
   return embeddings;
@@ -82,7 +82,7 @@ Result<std::vector<Tensor<float, 2>>> gate_gradients(const Sentences& sentences,
 }
 
 // Entropy and largest weight of each head over the queries of one sentence.
-void add_means(const Tensor<float, 4>& weights, std::size_t x,
+void add_means(TensorView<const float, 4> weights, std::size_t x,
                Tensor<float, 2>& entropy, Tensor<float, 2>& largest) {
   const auto [B, H, Lq, Lkv] = weights.extents();
   for (std::size_t h = 0; h < H; ++h) {
@@ -117,15 +117,16 @@ Result<HeadMeans> means_of(const Sentences& sentences, std::size_t begin,
   // One at a time: the matrices of one sentence are what memory is for.
   for (std::size_t n = begin; n < end; ++n) {
     HEADWISE_ASSIGN(const auto ids, sentences.batch(n, n + 1));
-    HEADWISE_ASSIGN(const auto done,
-                    sentences.encoder.encoder().forward(
-                        ids, {.attn_weights = true,
-                              .head_gates = gates,
-                              .executor = &sentences.executor}));
-    for (std::size_t l = 0; l < done.attn_weights.size(); ++l) {
-      add_means(done.attn_weights[l], n - begin, means.entropy[l],
-                means.largest[l]);
-    }
+    const auto see = [&](const AttentionPlace& place,
+                         TensorView<const float, 4> weights) {
+      add_means(weights, n - begin, means.entropy[place.layer],
+                means.largest[place.layer]);
+      return ok();
+    };
+    HEADWISE_TRY(sentences.encoder.encoder().hidden(
+        ids, {.head_gates = gates,
+              .see_attn_weights = see,
+              .executor = &sentences.executor}));
   }
   return means;
 }
@@ -141,7 +142,7 @@ auto model_function(Work work) {
 
 GatedModel model_of(const Sentences& sentences) {
   return {
-      .heads = heads_left(sentences.encoder.encoder().config()),
+      .heads = heads_left(sentences.encoder.encoder()),
       .examples = sentences.ids.size(),
       .means = model_function(
           [sentences](std::size_t begin, std::size_t end, HeadGateSpan gates) {

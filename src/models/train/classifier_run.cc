@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kClassifierRun = "train";
 constexpr double kWeightDecay = 0.01;
 
-Status check(const ClassifierSettings& settings, const BertEncoder& encoder,
+Status check(const ClassifierSettings& settings, const Transformer& encoder,
              const ClassifierExamples& examples) {
   if (examples.ids.empty()) {
     return argument_error(kClassifierRun, "examples", "has no texts",

@@ -9,7 +9,6 @@
 
 #include "distribute/clip_together.h"
 #include "distribute/exchange_all.h"
-#include "models/bert_names.h"
 #include "train/finite_values.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -31,10 +30,10 @@ RankedSteps::RankedSteps(Communicator& group, SentenceEncoder& encoder)
     : group_(group),
       encoder_(encoder),
       shards_(sharded_params(encoder.encoder().params()), group.ranks()),
-      terms_(shards_, group.rank(), encoder.encoder().config().layer_norm_eps,
+      terms_(shards_, group.rank(), encoder.encoder().shape().norm_eps,
              encoder.encoder().arithmetic()),
       values_(group.ranks()),
-      table_(find(kWordTable).value()),
+      table_(find(encoder.encoder().tokens_name()).value()),
       table_size_(shards_.params()[table_].row_size),
       own_table_(table_rows(group.rank()).count * table_size_) {}
 

@@ -22,7 +22,7 @@ const Executor& executor_of(const SentenceOptions& options) {
 Result<SentenceClassifier> SentenceClassifier::read(const std::string& folder,
                                                     Arithmetic arithmetic) try {
   HEADWISE_ASSIGN(auto encoder,
-                  SentenceEncoder::read(folder, {.use = BertUse::training,
+                  SentenceEncoder::read(folder, {.use = ModelUse::training,
                                                  .arithmetic = arithmetic}));
   HEADWISE_ASSIGN(auto probe,
                   LabelProbe::read(folder, encoder.embedding_size()));

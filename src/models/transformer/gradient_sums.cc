@@ -155,6 +155,11 @@ Status GradientSums::add(const Block& block,
     std::ranges::copy(values, copy->data());
     put(name->second, *std::move(copy));
   });
+  if (block.attention.config().num_heads == 0) {  // parameters of no elements
+    for (const auto& [param, name] : named.params) {
+      into_.params.try_emplace(name);
+    }
+  }
   return made;
 }
 

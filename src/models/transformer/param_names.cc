@@ -129,8 +129,12 @@ class ParamNames::Stack {
         continue;
       }
       named.names.emplace(param, name_of(part, "", n));
-      for (const char* const end : {".weight", ".bias"}) {
-        named.params.emplace(std::string(param) + end, name_of(part, end, n));
+      named.params.emplace(std::string(param) + ".weight",
+                           name_of(part, ".weight", n));
+      const TensorName* const row = find(part);
+      if ((row != nullptr ? row : find(Part::w_qkv))->bias) {
+        named.params.emplace(std::string(param) + ".bias",
+                             name_of(part, ".bias", n));
       }
     }
     add(std::move(named));
@@ -243,8 +247,10 @@ void view_one(const NamedAttention& named, ParamNames::Views& views) {
         std::pair("w_v", &*params.w_v), std::pair("w_o", &*params.w_o)}) {
     const std::string name(param);
     views.emplace(named.params.at(name + ".weight"), linear->weight());
-    if (linear->has_bias()) {
-      views.emplace(named.params.at(name + ".bias"), linear->bias());
+    // Without heads it has no elements, but is there.
+    if (const auto bias = named.params.find(name + ".bias");
+        bias != named.params.end()) {
+      views.emplace(bias->second, linear->bias());
     }
   }
   for (const auto& [param, norm] : {std::pair("q_norm", &params.q_norm),

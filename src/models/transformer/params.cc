@@ -1,9 +1,13 @@
 #include "transformer/params.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "interop/error_text.h"
 #include "run/float_environment.h"
 #include "transformer/fused_rows.h"
 #include "transformer/pass_parts.h"
@@ -168,7 +172,7 @@ class StackReader {
       HEADWISE_ASSIGN(params.places,
                       created_places(positions, params.token_types));
     }
-    auto types = std::move(params.token_types);
+    auto types = std::exchange(params.token_types, {});
     if (params.places.empty() && types.size() != 0) {
       HEADWISE_ASSIGN(params.token_types, types.clone());
     }
@@ -551,6 +555,42 @@ Status read_unembedding(const TensorReader& tensors,
   return ok();
 }
 
+// The settings may not say fewer layers than the file has.
+Status check_no_more_layers(const ParamFile& file, const NamedStack& named,
+                            std::string_view prefix) {
+  std::size_t layers = 0;
+  for (const LayerSpec& layer : named.stack.layers) {
+    layers = std::max(layers, layer.params + 1);
+  }
+  constexpr std::string_view kNumber = "{N}";
+  std::set<std::string_view> beginnings;
+  for (const TensorName& row : named.names) {
+    const std::string_view name = row.name;
+    if (const auto at = name.find(kNumber); at != name.npos) {
+      beginnings.insert(name.substr(0, at));
+    }
+  }
+  for (const std::string& given : file.names()) {
+    std::string_view name = given;
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+    }
+    for (const std::string_view beginning : beginnings) {
+      std::size_t number = 0;
+      const char* const digits = name.data() + beginning.size();
+      if (name.starts_with(beginning) &&
+          std::from_chars(digits, name.data() + name.size(), number).ec ==
+              std::errc() &&
+          number >= layers) {
+        return FileSubject{std::string(kReadTransformer), file.path()}.bad_data(
+            message("has {}", printable(given)),
+            message("{} layers as in config.json", layers));
+      }
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 void RowNorm::write_weight() {
@@ -607,10 +647,12 @@ Result<Params> read_params(const ParamFile& file,
                            const Description& description,
                            const ModelAccess& access) {
   Params params;
+  HEADWISE_TRY(check_no_more_layers(file, description, description.prefix));
   const TensorReader tensors(file, description, description.prefix, access);
   HEADWISE_ASSIGN(params.stack,
                   StackReader(tensors, description.stack, access.use).read());
   if (const auto& encoder = description.encoder) {
+    HEADWISE_TRY(check_no_more_layers(file, *encoder, description.prefix));
     const TensorReader of_encoder(file, *encoder, description.prefix, access);
     HEADWISE_ASSIGN(params.encoder,
                     StackReader(of_encoder, encoder->stack, access.use).read());

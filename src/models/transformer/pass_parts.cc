@@ -120,7 +120,6 @@ Status check_sequences(std::string_view operation, const RaggedTokens& ids,
 Status check_training_pass(std::string_view operation, const ModelPass& pass,
                            std::size_t layers) {
   const std::initializer_list<std::pair<std::string_view, bool>> refused = {
-      {"attn_weights", pass.attn_weights},
       {"token_types", !pass.token_types.empty()},
       {"decoder_ids", pass.decoder_ids != nullptr},
       {"see_attn_weights", static_cast<bool>(pass.see_attn_weights)},

@@ -181,6 +181,9 @@ Result<Linear> TensorReader::assembled(
     Tensor<float, 1> bias) const {
   const auto fill = [&](std::size_t first,
                         TensorView<float, 2> rows) -> Status {
+    if (in.size == 0) {  // without heads
+      return ok();
+    }
     std::size_t begin = 0;  // of a weight
     const std::size_t end = first + rows.extent(0);
     for (const OpenWeight& weight : weights) {

@@ -133,9 +133,11 @@ TransformerShape shape_of(const Description& description) {
   const auto& embedding = stack.embedding;
   TransformerShape shape{
       .family = description.family,
+      .prefix = std::string(description.prefix),
       .num_layers = stack.layers.size(),
       .num_heads = stack.heads.num_heads,
       .num_kv_heads = stack.heads.num_kv_heads,
+      .head_dim = stack.heads.head_dim,
       .hidden_size = stack.hidden_size,
       .vocab_size = embedding.vocab_size,
       .max_positions = embedding.positions == 0
@@ -143,6 +145,7 @@ TransformerShape shape_of(const Description& description) {
                            : embedding.positions - embedding.first_position,
       .token_types = embedding.token_types,
       .norm_eps = stack.norm.eps,
+      .norm_kind = stack.norm.kind,
       .causal = stack.causal};
   if (const auto& encoder = description.encoder) {
     shape.encoder_layers = encoder->stack.layers.size();
@@ -156,7 +159,8 @@ struct OpenModel {
   ParamFile file;
 };
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 24U;
+// Of config.json: what becomes of it in memory is some 30 times as much.
+constexpr std::size_t kMostBytes = std::size_t{1} << 22U;
 
 Result<Description> describe_folder(const std::string& path) {
   constexpr std::size_t kDeepest = 20;

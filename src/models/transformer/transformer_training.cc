@@ -223,6 +223,21 @@ std::map<std::string, AnyView> Transformer::attention_params() const {
   return state_->names.attention_views();
 }
 
+const std::string& Transformer::attention_name(std::size_t layer,
+                                               std::string_view param) const {
+  const auto& params =
+      state_->names.of<transformer::NamedAttention>(attention(layer)).params;
+  const auto name = params.find(param);
+  static const std::string kNone;
+  return name == params.end() ? kNone : name->second;
+}
+
+const std::string& Transformer::tokens_name() const {
+  return state_->names
+      .of<transformer::NamedTable>(state_->params.stack.tables->tokens)
+      .weight;
+}
+
 Status Transformer::replace_attention(std::span<KeptAttention> layers) {
   return catching_out_of_memory([&]() -> Status {
     State& state = *state_;

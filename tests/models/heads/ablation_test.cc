@@ -28,8 +28,8 @@ class AblationTest : public testing::Test {
   AblationTest() { EXPECT_EQ(encoder_.embedding_size(), 12); }
 
   SentenceEncoder read() {
-    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+    put_small_model(folder_, small_params(small_config(SmallFamily::bert)));
+    return SentenceEncoder::read(folder_.path(), {.use = ModelUse::training})
         .value();
   }
   AblationScores labelled(const std::vector<HeadSet>& sets,
@@ -44,7 +44,7 @@ class AblationTest : public testing::Test {
   std::vector<double> gated(const HeadSet& off) {
     std::vector<Tensor<float, 1>> gates;
     for (std::size_t n = 0; n < 2; ++n) {
-      const auto heads = heads_in(encoder_.encoder().config(), n);
+      const auto heads = encoder_.encoder().heads_in(n);
       gates.push_back(filled<float, 1>({heads.size()}, 1));
       for (std::size_t at = 0; at < heads.size(); ++at) {
         for (const HeadId& id : off) {
@@ -111,8 +111,8 @@ class FirstLayer {
 
   // (rows, 12): the values, from the layer's input.
   Tensor<double, 2> values() const {
-    const auto x = encoder_.forward(kIds, {.before_layer = 0}).value().hidden;
-    const Linear& w_v = *encoder_.layers()[0].attention.params()->w_v;
+    const auto x = encoder_.hidden(kIds, {.before_layer = 0}).value();
+    const Linear& w_v = *encoder_.attention(0).params()->w_v;
     auto v = Tensor<double, 2>::create({x.extent(0), 12}).value();
     for (std::size_t row = 0; row < x.extent(0); ++row) {
       for (std::size_t o = 0; o < 12; ++o) {
@@ -127,7 +127,7 @@ class FirstLayer {
   }
   Tensor<float, 4> context() const {
     Tensor<float, 4> seen;
-    (void)encoder_.forward(
+    (void)encoder_.hidden(
         kIds, {.hooks = {.see = [&](std::size_t layer,
                                     TensorView<const float, 4> context) {
                  if (layer == 0) {
@@ -144,7 +144,7 @@ class FirstLayer {
   }
 
  private:
-  const BertEncoder& encoder_;
+  const Transformer& encoder_;
 };
 
 // What a pass shows of head 1 of layer 0 after its replacement.
@@ -162,12 +162,12 @@ Tensor<float, 2> replaced_context(const SentenceEncoder& encoder,
     Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                     const ModelPass& pass) const override {
       ModelPass seen = pass;
-      seen.hooks.see = [&](std::size_t layer,
+      seen.hooks.see = [&](HookPlace at,
                            TensorView<const float, 4> context) -> Status {
         if (pass.hooks.see) {
-          HEADWISE_TRY(pass.hooks.see(layer, context));
+          HEADWISE_TRY(pass.hooks.see(at, context));
         }
-        if (layer == 0 && pass.from) {
+        if (at.layer == 0 && pass.from) {
           context_ = Tensor<float, 2>::create({context.extent(1), 4}).value();
           for (std::size_t row = 0; row < context.extent(1); ++row) {
             for (std::size_t d = 0; d < 4; ++d) {

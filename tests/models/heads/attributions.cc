@@ -192,7 +192,7 @@ void run(const TextModel& model, const std::vector<Text>& texts) {
 void write_without(const std::string& folder, const std::string& to,
                    std::span<char* const> names) {
   auto model =
-      SentenceEncoder::read(folder, {.use = BertUse::training}).value();
+      SentenceEncoder::read(folder, {.use = ModelUse::training}).value();
   std::vector<HeadId> heads;
   for (const char* const name : names) {
     char* head = nullptr;

@@ -45,7 +45,7 @@ class EmbeddingTargetTest : public testing::TestWithParam<Setting> {
                        "pooling_mode_mean_tokens": true})",
                   /*normalize=*/true);
     }
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+    return SentenceEncoder::read(folder_.path(), {.use = ModelUse::training})
         .value();
   }
 
@@ -104,12 +104,12 @@ class EmbeddingTargetTest : public testing::TestWithParam<Setting> {
 
   // The heads of a layer that stay.
   std::vector<std::size_t> heads(std::size_t layer) const {
-    return heads_in(encoder_.encoder().config(), layer);
+    return encoder_.encoder().heads_in(layer);
   }
 
   static inline const Rows kOnes = Rows(2, std::vector<double>(3, 1));
 
-  BertConfig config_ = small_config(BertFamily::bert);
+  SmallConfig config_ = small_config(SmallFamily::bert);
   Params params_ = small_params(config_);
   TempFolder folder_;
   SentenceEncoder encoder_ = written();
@@ -199,7 +199,7 @@ TEST_P(EmbeddingTargetTest, TheLabelIsThePredictedOneUnlessGiven) {
 
 TEST(EmbeddingTargetErrorsTest, RefuseOutputsThatOverflow) {
   const TempFolder folder;
-  Params params = small_params(small_config(BertFamily::bert));
+  Params params = small_params(small_config(SmallFamily::bert));
   const auto encoder_with = [&](float factor) {
     for (float& x :
          params.at("encoder.layer.1.output.dense.weight").elements()) {

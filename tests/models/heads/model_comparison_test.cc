@@ -24,12 +24,13 @@ const std::vector<std::string_view> kTexts = {"we see heads", "heads matter !",
                                               "why a head see a head", "a"};
 
 Params params_of_small_model() {
-  return small_params(small_config(BertFamily::bert));
+  return small_params(small_config(SmallFamily::bert));
 }
 
 // The parameters with heads in another order, layer by layer.
 Params in_order(const KeptHeads& order) {
-  return pruned(params_of_small_model(), small_config(BertFamily::bert), order);
+  return pruned(params_of_small_model(), small_config(SmallFamily::bert),
+                order);
 }
 
 // The folder of a model, and the model.

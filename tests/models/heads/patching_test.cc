@@ -25,8 +25,8 @@ const std::vector<TokenId> kLonger = {2, 5, 11, 4, 6, 3};
 class PatchingTest : public testing::Test {
  protected:
   SentenceEncoder read() {
-    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+    put_small_model(folder_, small_params(small_config(SmallFamily::bert)));
+    return SentenceEncoder::read(folder_.path(), {.use = ModelUse::training})
         .value();
   }
 
@@ -345,7 +345,7 @@ TEST_F(PatchingTest, WhatCannotBePatchedIsSaid) {
   const auto inference = hooked_sentences(untrained);
   EXPECT_THAT(
       approximate_patches({*inference, kClean, kCorrupted, toward_corrupted()}),
-      HasError({.code = ErrorCode::unsupported, .operation = "bert_encoder"}));
+      HasError({.code = ErrorCode::unsupported, .operation = "transformer"}));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ class BertReference {
  public:
   using Rows = std::vector<std::vector<double>>;
 
-  BertReference(const BertConfig& config, const Params& params)
+  BertReference(const SmallConfig& config, const Params& params)
       : config_(config), params_(params) {}
 
   // A factor on each head of each layer.
@@ -141,7 +141,7 @@ class BertReference {
     return linear(names.o, merged);
   }
 
-  const BertConfig& config_;
+  const SmallConfig& config_;
   const Params& params_;
   Rows gates_;
 };

@@ -17,15 +17,6 @@ TEST(HeadsLeftTest, APlaceCountsTheHeadsThatAreLeft) {
   EXPECT_EQ(place_of_head("ablate", "heads", {2, 9}, kPruned).value(), 5u);
 }
 
-TEST(HeadsLeftTest, OfAConfigAllHeadsUnlessSomeWerePruned) {
-  BertConfig config;
-  config.num_layers = 2;
-  config.num_heads = 3;
-  EXPECT_EQ(heads_left(config), (HeadsLeft{{0, 1, 2}, {0, 1, 2}}));
-  config.kept_heads = {{}, {1}};
-  EXPECT_EQ(heads_left(config), config.kept_heads);
-}
-
 TEST(HeadsLeftTest, TheErrorOfAHeadThatIsNotThereSaysWhichOnesAre) {
   const auto message = [](const HeadId& head, const HeadsLeft& left) {
     const auto place = place_of_head("ablate", "heads", head, left);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headwise/models/bert_encoder.h"
+#include "headwise/models/text_model.h"
 #include "models/bert_reference.h"
 #include "models/pruned_model.h"
 #include "models/small_model.h"
@@ -21,47 +21,43 @@ const BertReference::Rows kKeptGates = {{1, 0, 1}, {0, 0, 0}};
 
 // ---- The metadata. ----
 
-Status read(const SafetensorsMetadata& metadata, BertConfig& config) {
-  return read_kept_heads(metadata, {"", "file"}, config.num_layers,
-                         config.num_heads, config.kept_heads);
+Status read(const SafetensorsMetadata& metadata, KeptHeads& kept) {
+  return read_kept_heads(metadata, {"", "file"}, 2, 3, kept);
 }
 
 // The metadata are refused, and the error names these values.
 void expect_refused(const SafetensorsMetadata& metadata,
                     const std::string& given, const std::string& expected) {
-  BertConfig config = small_config(BertFamily::bert);
-  EXPECT_THAT(read(metadata, config),
+  KeptHeads kept;
+  EXPECT_THAT(read(metadata, kept),
               HasError({.code = ErrorCode::bad_data,
                         .file = "file",
                         .entry = "__metadata__.kept_heads",
                         .given = {given},
                         .expected = {expected}}));
-  EXPECT_TRUE(config.kept_heads.empty());
+  EXPECT_TRUE(kept.empty());
 }
 
 TEST(KeptHeadsTest, WhatIsWrittenIsRead) {
-  BertConfig config = small_config(BertFamily::bert);
   for (const KeptHeads& kept :
        {KeptHeads{{0, 2}, {}}, KeptHeads{{1}, {0, 1, 2}}, KeptHeads{}}) {
-    config.kept_heads = kept;
     SafetensorsMetadata metadata = {{"format", "pt"}, {"kept_heads", "old"}};
-    write_kept_heads(config.kept_heads, metadata);
+    write_kept_heads(kept, metadata);
     EXPECT_EQ(metadata.size(), kept.empty() ? 1u : 3u);
-    BertConfig got = small_config(BertFamily::bert);
+    KeptHeads got;
     ASSERT_TRUE(read(metadata, got));
-    EXPECT_EQ(got.kept_heads, kept);
+    EXPECT_EQ(got, kept);
   }
-  config.kept_heads = kKept;
   SafetensorsMetadata metadata;
-  write_kept_heads(config.kept_heads, metadata);
+  write_kept_heads(kKept, metadata);
   EXPECT_EQ(metadata.at("num_heads"), "[2,0]");
   EXPECT_EQ(metadata.at("kept_heads"), "[[0,2],[]]");
 }
 
 TEST(KeptHeadsTest, TheNumbersAloneAreEnough) {
-  BertConfig config = small_config(BertFamily::bert);
-  ASSERT_TRUE(read({{"kept_heads", " [ [ 0 , 2 ] , [ ] ] "}}, config));
-  EXPECT_EQ(config.kept_heads, kKept);
+  KeptHeads kept;
+  ASSERT_TRUE(read({{"kept_heads", " [ [ 0 , 2 ] , [ ] ] "}}, kept));
+  EXPECT_EQ(kept, kKept);
 }
 
 TEST(KeptHeadsTest, WhatIsNoListOfHeadsIsNamed) {
@@ -92,8 +88,8 @@ TEST(KeptHeadsTest, WhatIsNoListOfHeadsIsNamed) {
                    "2");
   }
   expect_refused({{"kept_heads", deep}}, "[[[", "2");
-  BertConfig config = small_config(BertFamily::bert);
-  const Status s = read({{"kept_heads", deep}}, config);
+  KeptHeads kept;
+  const Status s = read({{"kept_heads", deep}}, kept);
   ASSERT_FALSE(s);
   EXPECT_LT(s.error().message().size(), 400u);
 }
@@ -116,32 +112,30 @@ TEST(KeptHeadsTest, AnotherNumberOfHeadsIsNamed) {
 
 // ---- Models. ----
 
-class PrunedModelTest : public testing::TestWithParam<BertFamily> {
+class PrunedModelTest : public testing::TestWithParam<SmallFamily> {
  protected:
   void put(const Params& params, const SafetensorsMetadata& metadata) {
     EXPECT_TRUE(write_params(path(), params, "", metadata));
   }
   void put_pruned(const KeptHeads& kept = kKept) {
-    BertConfig with_kept = config_;
-    with_kept.kept_heads = kept;
     SafetensorsMetadata metadata;
-    write_kept_heads(with_kept.kept_heads, metadata);
+    write_kept_heads(kept, metadata);
     put(pruned(params_, config_, kept), metadata);
   }
   std::string path() const { return folder_ / "model.safetensors"; }
-  Result<BertEncoder> read_as(BertUse use) {
-    return BertEncoder::read(folder_.path(), config_, {.use = use});
+  Result<Transformer> read_as(ModelUse use) {
+    return read_small(folder_, config_, {.use = use});
   }
-  void expect_hidden_in_double(const BertEncoder& encoder,
+  void expect_hidden_in_double(const Transformer& encoder,
                                const BertReference::Rows& gates) {
-    const auto got = encoder.forward(kIds).value();
+    const auto got = encoder.hidden(kIds).value();
     BertReference reference(config_, params_);
     reference.set_gates(gates);
     std::size_t row = 0;
     for (const auto& ids : kIds) {
       for (const auto& expected : reference.forward(ids)) {
         for (std::size_t e = 0; e < expected.size(); ++e) {
-          EXPECT_NEAR(got.hidden(row, e), expected[e], 1e-5);
+          EXPECT_NEAR(got(row, e), expected[e], 1e-5);
         }
         ++row;
       }
@@ -152,9 +146,9 @@ class PrunedModelTest : public testing::TestWithParam<BertFamily> {
   void expect_refused_model(const std::string& entry,
                             const std::vector<std::string>& given,
                             const std::vector<std::string>& expected) {
-    EXPECT_THAT(read_as(BertUse::inference),
+    EXPECT_THAT(read_as(ModelUse::inference),
                 HasError({.code = ErrorCode::bad_data,
-                          .operation = "read_bert_encoder",
+                          .operation = "read_transformer",
                           .file = path(),
                           .entry = entry,
                           .given = given,
@@ -169,26 +163,26 @@ class PrunedModelTest : public testing::TestWithParam<BertFamily> {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(GetParam());
+  SmallConfig config_ = small_config(GetParam());
   Params params_ = small_params(config_);
 };
 
 TEST_P(PrunedModelTest, ItIsTheWholeModelWithGatesOfZero) {
   put_pruned();
-  for (const BertUse use : {BertUse::inference, BertUse::training}) {
-    const BertEncoder encoder = read_as(use).value();
-    EXPECT_EQ(encoder.config().kept_heads, kKept);
-    EXPECT_EQ(heads_of(encoder.config(), 0), 2u);
-    EXPECT_EQ(heads_of(encoder.config(), 1), 0u);
+  for (const ModelUse use : {ModelUse::inference, ModelUse::training}) {
+    const Transformer encoder = read_as(use).value();
+    EXPECT_EQ(heads_left(encoder), kKept);
+    EXPECT_EQ(encoder.heads_in(0).size(), 2u);
+    EXPECT_EQ(encoder.heads_in(1).size(), 0u);
     expect_hidden_in_double(encoder, kKeptGates);
   }
 }
 
 TEST_P(PrunedModelTest, ParametersHaveTheGradientsThatTheWholeModelHas) {
   put(params_, {});
-  const BertEncoder whole = read_as(BertUse::training).value();
+  const Transformer whole = read_as(ModelUse::training).value();
   put_pruned();
-  const BertEncoder cut = read_as(BertUse::training).value();
+  const Transformer cut = read_as(ModelUse::training).value();
   const auto d_hidden = uniform<2>({15, 12}, 90);
   std::vector<Tensor<float, 1>> zeros;
   for (const auto& layer : kKeptGates) {
@@ -217,7 +211,7 @@ TEST_P(PrunedModelTest, ParametersHaveTheGradientsThatTheWholeModelHas) {
 
 TEST_P(PrunedModelTest, GatesAreThoseOfTheHeadsThatAreLeft) {
   put_pruned();
-  const BertEncoder encoder = read_as(BertUse::training).value();
+  const Transformer encoder = read_as(ModelUse::training).value();
   std::vector<Tensor<float, 1>> gates;
   gates.push_back(tensor_of<float, 1>({2}, {0.5f, 2}));
   gates.push_back(tensor_of<float, 1>({0}, {}));
@@ -228,14 +222,13 @@ TEST_P(PrunedModelTest, GatesAreThoseOfTheHeadsThatAreLeft) {
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(got[0].extents(), (Extents<2>{3, 2}));
   EXPECT_EQ(got[1].extents(), (Extents<2>{3, 0}));
-  EXPECT_EQ(
-      encoder.forward(kIds, {.head_gates = gates}).value().hidden.extents(),
-      (Extents<2>{15, 12}));
+  EXPECT_EQ(encoder.hidden(kIds, {.head_gates = gates}).value().extents(),
+            (Extents<2>{15, 12}));
 }
 
 TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
   put(params_, {});
-  BertEncoder encoder = read_as(BertUse::training).value();
+  Transformer encoder = read_as(ModelUse::training).value();
   const auto linear = [&](const Params& fewer, const std::string& name) {
     const auto& bias = fewer.at(name + ".bias");
     return Linear::from_params(
@@ -259,7 +252,7 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
     return encoder.replace_attention({&kept, 1});
   };
   EXPECT_THAT(replace(2, {1}, {1}), HasError({.code = ErrorCode::out_of_range,
-                                              .operation = "bert_encoder",
+                                              .operation = "transformer",
                                               .argument = "layer",
                                               .given = {"2"},
                                               .expected = {"0 to 1"}}));
@@ -269,9 +262,9 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
        {std::vector<std::size_t>{1, 1}, std::vector<std::size_t>{2, 0}}) {
     EXPECT_EQ(replace(0, heads, heads).error().code(), ErrorCode::out_of_range);
   }
-  EXPECT_TRUE(encoder.config().kept_heads.empty());
+  EXPECT_EQ(heads_left(encoder), (KeptHeads{{0, 1, 2}, {0, 1, 2}}));
   ASSERT_TRUE(replace(0, {1}, {1}));
-  EXPECT_EQ(encoder.config().kept_heads, (KeptHeads{{1}, {0, 1, 2}}));
+  EXPECT_EQ(heads_left(encoder), (KeptHeads{{1}, {0, 1, 2}}));
   expect_hidden_in_double(encoder, {{0, 1, 0}, {1, 1, 1}});
   const auto views = encoder.attention_params();
   EXPECT_EQ(views.size(), 16u);
@@ -279,16 +272,19 @@ TEST_P(PrunedModelTest, AnotherAttentionTakesAHeadAway) {
 }
 
 TEST_P(PrunedModelTest, SizesOfOtherHeadsAreNamed) {
+  const auto q = [&](std::size_t layer) {
+    return name_of(layer, "q") + ".weight";
+  };
   SafetensorsMetadata metadata = {{"kept_heads", "[[0, 2], [1]]"}};
   put(pruned(params_, config_, kKept), metadata);
-  expect_refused_model("", {"0", "1"}, {"4", "1"});
+  expect_refused_model(q(1), {"(0, 12)"}, {"(4, 12)"});
   metadata["kept_heads"] = "[[0], []]";
   put(pruned(params_, config_, kKept), metadata);
-  expect_refused_model("", {"8", "0"}, {"4", "1"});
+  expect_refused_model(q(0), {"(8, 12)"}, {"(4, 12)"});
   put(pruned(params_, config_, kKept), {});
-  expect_refused_model("", {"8", "0"}, {"12", "3"});
+  expect_refused_model(q(0), {"(8, 12)"}, {"(12, 12)"});
   put(params_, {{"kept_heads", "[[0, 2], []]"}});
-  expect_refused_model("", {"12", "0"}, {"8", "2"});
+  expect_refused_model(q(0), {"(12, 12)"}, {"(8, 12)"});
   // The queries fit, another one does not.
   const auto is_bad_file = IsFileError(ErrorCode::bad_data, path());
   for (const std::string part : {"k", "v", "o"}) {
@@ -297,15 +293,15 @@ TEST_P(PrunedModelTest, SizesOfOtherHeadsAreNamed) {
     mixed.erase(name);
     mixed.emplace(name, clone(params_.at(name)));
     put(mixed, {{"kept_heads", "[[0, 2], [0, 1, 2]]"}});
-    EXPECT_THAT(read_as(BertUse::inference), is_bad_file) << part;
+    EXPECT_THAT(read_as(ModelUse::inference), is_bad_file) << part;
   }
   for (const std::string part : {"q", "o"}) {
     Params mixed = pruned(params_, config_, {{0, 2}, {0, 1, 2}});
     const std::string name = name_of(0, part) + ".bias";
     mixed.at(name) = uniform<2>({1, 7}, 97);
     put(mixed, {{"kept_heads", "[[0, 2], [0, 1, 2]]"}});
-    EXPECT_THAT(read_as(BertUse::inference), is_bad_file) << part;
-    EXPECT_THAT(read_as(BertUse::inference), HasGiven(name));
+    EXPECT_THAT(read_as(ModelUse::inference), is_bad_file) << part;
+    EXPECT_EQ(read_as(ModelUse::inference).error().details().entry, name);
   }
 }
 

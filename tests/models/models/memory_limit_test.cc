@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "headwise/models/vocabulary.h"
-#include "transformer/kept_heads.h"
 #include "models/model_files.h"
 #include "support/memory.h"
+#include "transformer/kept_heads.h"
 
 namespace headwise::testing_support {
 namespace {
@@ -25,7 +25,6 @@ TEST(MemoryLimitTest, SettingsTakeAtMostSixteenTimesTheirSize) {
         "{\"hidden_size\":" + std::string(kCostlyFileBytes, '1') + "}",
         R"([{"type":")" + fill + "\"}]"}) {
     const auto parse_it = [&] {
-      static_cast<void>(parse_bert_config(text, {"", "x"}));
       static_cast<void>(parse_sentence_modules(text, {"", "x"}));
       static_cast<void>(parse_pooling(text, {"", "x"}, 384));
       static_cast<void>(parse_tokenizer_config(text, {"", "x"}));
@@ -61,16 +60,14 @@ TEST(MemoryLimitTest, TheTextOfKeptHeadsTakesAtMostSixteenTimesItsSize) {
     const SafetensorsMetadata counted = {{"kept_heads", "[[0],[]]"},
                                          {"num_heads", text}};
     for (const auto* metadata : {&kept, &counted}) {
-      EXPECT_LT(memory_of(text.size(),
-                          [&] {
-                            BertConfig config;
-                            config.num_layers = 2;
-                            config.num_heads = 3;
-                            EXPECT_FALSE(read_kept_heads(
-                                *metadata, {"", "x"}, config.num_layers,
-                                config.num_heads, config.kept_heads));
-                          }),
-                16)
+      EXPECT_LT(
+          memory_of(
+              text.size(),
+              [&] {
+                KeptHeadLists kept;
+                EXPECT_FALSE(read_kept_heads(*metadata, {"", "x"}, 2, 3, kept));
+              }),
+          16)
           << text.substr(0, 40);
     }
   }

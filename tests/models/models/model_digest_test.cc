@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 TEST(ModelDigestTest, ChangesWithAllThatAResultDependsOn) {
   const TempFolder folder;
   testing_support::put_small_model(
-      folder, testing_support::small_params(
-                  testing_support::small_config(BertFamily::bert)));
+      folder, testing_support::small_params(testing_support::small_config(
+                  testing_support::SmallFamily::bert)));
   testing_support::put_modules(folder, R"({"word_embedding_dimension": 12})",
                                true);
   const auto encoder = SentenceEncoder::read(folder.path()).value();
@@ -43,8 +43,8 @@ TEST(ModelDigestTest, ChangesWithAllThatAResultDependsOn) {
 TEST(ModelDigestTest, ThatOfParametersIsTheirFilesSha256) {
   const TempFolder folder;
   testing_support::put_small_model(
-      folder, testing_support::small_params(
-                  testing_support::small_config(BertFamily::bert)));
+      folder, testing_support::small_params(testing_support::small_config(
+                  testing_support::SmallFamily::bert)));
   const auto encoder = SentenceEncoder::read(folder.path()).value();
   EXPECT_EQ(digest_of_params(encoder).value(),
             sha256_of_file(folder / "model.safetensors").value());

@@ -50,13 +50,15 @@ class Model {
                       const std::vector<std::string>& given,
                       const std::vector<std::string>& expected = {},
                       const std::string& entry = "") const {
-    EXPECT_THAT(read_model_settings(path()),
-                HasError({.code = code,
-                          .operation = "read_model_settings",
-                          .file = path_of(file),
-                          .entry = entry,
-                          .given = given,
-                          .expected = expected}));
+    EXPECT_THAT(
+        read_model_settings(path()),
+        HasError({.code = code,
+                  .operation = file == "config.json" ? "read_transformer"
+                                                     : "read_model_settings",
+                  .file = path_of(file),
+                  .entry = entry,
+                  .given = given,
+                  .expected = expected}));
   }
   void expect_cannot_read(std::string_view file, int reason) const {
     EXPECT_THAT(read_model_settings(path()),
@@ -77,9 +79,9 @@ class Model {
 TEST(ModelSettingsTest, EveryFileIsReadForWhatItSays) {
   const Model model;
   const ModelSettings settings = model.settings();
-  EXPECT_EQ(settings.config.family, BertFamily::bert);
-  EXPECT_EQ(settings.config.hidden_size, 384u);
-  EXPECT_EQ(settings.config.layer_norm_eps, 1e-7);
+  EXPECT_EQ(settings.shape.family, "bert");
+  EXPECT_EQ(settings.shape.hidden_size, 384u);
+  EXPECT_EQ(settings.shape.norm_eps, 1e-7);
   EXPECT_EQ(settings.transformer_folder, model.path());
   EXPECT_EQ(settings.normalization, BertNormalization{.do_lower_case = true});
   EXPECT_EQ(settings.max_tokens, 256u);
@@ -97,7 +99,7 @@ TEST(ModelSettingsTest, FilesThatAreNotThereLeaveTheDefaults) {
     EXPECT_TRUE(read_model_settings(model.path())) << name;
   }
   const ModelSettings settings = model.settings();
-  EXPECT_EQ(settings.config.hidden_size, 384u);
+  EXPECT_EQ(settings.shape.hidden_size, 384u);
   EXPECT_EQ(settings.transformer_folder, model.path());
   EXPECT_EQ(settings.normalization, BertNormalization{});
   EXPECT_EQ(settings.max_tokens, 512u);
@@ -146,7 +148,7 @@ TEST(ModelSettingsTest, OlderModelsHaveTheEncoderInAFolderOfItsOwn) {
                  "path": "1_Pooling"}])");
   const ModelSettings settings = model.settings();
   EXPECT_EQ(settings.transformer_folder, model / "0_Transformer");
-  EXPECT_EQ(settings.config.family, BertFamily::distilbert);
+  EXPECT_EQ(settings.shape.family, "distilbert");
   EXPECT_EQ(settings.max_tokens, 100u);  // the folder's, not the model's 256
   EXPECT_TRUE(settings.normalization.lower_first);
   EXPECT_THAT(settings.pooling, ElementsAre(Pooling::cls));
@@ -222,9 +224,9 @@ TEST(ModelSettingsTest, ErrorsNameTheFile) {
   model.put("1_Pooling/config.json", R"({"word_embedding_dimension": 768})");
   model.expect_refused(ErrorCode::bad_data, "1_Pooling/config.json", {"768"},
                        {"384"}, "word_embedding_dimension");
-  model.put("config.json", json(with(bert_fields(), "model_type", "\"t5\"")));
-  model.expect_refused(ErrorCode::unsupported, "config.json", {"\"t5\""},
-                       {"bert or distilbert"}, "model_type");
+  model.put("config.json", json(with(bert_fields(), "model_type", "\"rwkv\"")));
+  model.expect_refused(ErrorCode::unsupported, "config.json", {"\"rwkv\""},
+                       {"bert, distilbert"}, "model_type");
 }
 
 TEST(ModelSettingsTest, ADefaultPromptIsNotPassedOver) {
@@ -338,12 +340,13 @@ TEST(ModelSettingsTest, SettingsThatChangeTheEmbeddingAreObeyedOrRefused) {
 
 TEST(ModelSettingsTest, FilesAreReadUpToALimit) {
   const Model model;
-  std::string text = json(bert_fields());
+  std::string text = R"({"max_seq_length": 128})";
   text.resize(kLargestSettings, ' ');
-  model.put("config.json", text);
+  model.put("sentence_bert_config.json", text);
   EXPECT_TRUE(read_model_settings(model.path()));
-  model.put("config.json", text + " ");
-  model.expect_refused(ErrorCode::bad_data, "config.json", {"16777216"});
+  model.put("sentence_bert_config.json", text + " ");
+  model.expect_refused(ErrorCode::bad_data, "sentence_bert_config.json",
+                       {"16777216"});
 }
 
 // ---- Links and what is no file. ----
@@ -387,7 +390,10 @@ TEST(ModelSettingsTest, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
     const Model model;
     model.remove(name);
     ASSERT_EQ(::mkfifo((model / name).c_str(), 0600), 0);
-    model.expect_refused(ErrorCode::bad_data, name, {"regular"});
+    EXPECT_THAT(read_model_settings(model.path()),
+                HasError({.code = ErrorCode::bad_data,
+                          .file = model / name,
+                          .given = {"regular"}}));
     model.remove(name);
     model.make_folder(name);
     model.expect_cannot_read(name, EISDIR);

@@ -36,7 +36,7 @@ inline Tensor<float, 2> columns_kept(const Tensor<float, 2>& x,
 }
 
 // The parameters of a config's whole model with these heads alone.
-inline Params pruned(const Params& whole, const BertConfig& config,
+inline Params pruned(const Params& whole, const SmallConfig& config,
                      const KeptHeads& kept) {
   const std::size_t D = config.hidden_size / config.num_heads;
   Params params;

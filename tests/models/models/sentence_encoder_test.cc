@@ -30,7 +30,7 @@ class SentenceEncoderTest : public testing::Test {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(BertFamily::bert);
+  SmallConfig config_ = small_config(SmallFamily::bert);
   Params params_ = small_params(config_);
 };
 
@@ -120,10 +120,9 @@ TEST_F(SentenceEncoderTest, EmbeddingsInBf16AreNearTheExactOnes) {
 
 TEST_F(SentenceEncoderTest, InBf16EveryProjectionIs) {
   const SentenceEncoder encoder = model(Arithmetic::bf16);
-  for (const BertLayer& layer : encoder.encoder().layers()) {
-    EXPECT_EQ(layer.attention.config().arithmetic, Arithmetic::bf16);
-    EXPECT_EQ(layer.intermediate.arithmetic(), Arithmetic::bf16);
-    EXPECT_EQ(layer.output.arithmetic(), Arithmetic::bf16);
+  const Transformer& model = encoder.encoder();
+  for (std::size_t n = 0; n < model.shape().num_layers; ++n) {
+    EXPECT_EQ(model.attention(n).config().arithmetic, Arithmetic::bf16);
   }
 }
 

@@ -25,7 +25,7 @@ class SentenceTrainingTest : public testing::Test {
   SentenceTrainingTest() { put_small_model(folder_, params_); }
 
   SentenceEncoder model() {
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+    return SentenceEncoder::read(folder_.path(), {.use = ModelUse::training})
         .value();
   }
   // Three poolings that have a slope everywhere, divided by their length.
@@ -83,7 +83,7 @@ class SentenceTrainingTest : public testing::Test {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(BertFamily::bert);
+  SmallConfig config_ = small_config(SmallFamily::bert);
   Params params_ = small_params(config_);
 };
 

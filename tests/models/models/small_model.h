@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headwise/interop/safetensors.h"
-#include "headwise/models/bert_encoder.h"
+#include "headwise/transformer/transformer.h"
 #include "interop/files.h"
 #include "models/model_texts.h"
 #include "support/tensors.h"
@@ -19,32 +20,88 @@ namespace headwise::testing_support {
 // Parameters by their names in a file.
 using Params = std::map<std::string, Tensor<float, 2>>;
 
+enum class SmallFamily { bert, distilbert };
+
+struct SmallConfig {
+  SmallFamily family = SmallFamily::bert;
+  std::size_t vocab_size = 14;
+  std::size_t hidden_size = 12;
+  std::size_t num_layers = 2;
+  std::size_t num_heads = 3;
+  std::size_t intermediate_size = 20;
+  std::size_t max_positions = 9;
+  std::size_t type_vocab_size = 2;  // of BERT
+  double layer_norm_eps = 0.01;     // large enough to show
+};
+
 inline auto both_families() {
-  return testing::Values(BertFamily::bert, BertFamily::distilbert);
+  return testing::Values(SmallFamily::bert, SmallFamily::distilbert);
 }
-inline std::string family_name(const testing::TestParamInfo<BertFamily>& of) {
-  return of.param == BertFamily::bert ? "Bert" : "DistilBert";
+inline std::string family_name(const testing::TestParamInfo<SmallFamily>& of) {
+  return of.param == SmallFamily::bert ? "Bert" : "DistilBert";
 }
 
-inline BertConfig small_config(BertFamily family) {
-  return {.family = family,
-          .vocab_size = 14,
-          .hidden_size = 12,
-          .num_layers = 2,
-          .num_heads = 3,
-          .intermediate_size = 20,
-          .max_positions = 9,
-          .type_vocab_size = family == BertFamily::bert ? 2u : 0u,
-          .layer_norm_eps = 0.01};  // large enough to show
+inline SmallConfig small_config(SmallFamily family) {
+  SmallConfig config{.family = family};
+  if (family == SmallFamily::distilbert) {
+    config.type_vocab_size = 0;
+    config.layer_norm_eps = 1e-12;  // no setting of its
+  }
+  return config;
+}
+
+// config.json
+inline Fields fields_of(const SmallConfig& config) {
+  const bool bert = config.family == SmallFamily::bert;
+  const auto number = [](std::size_t n) { return std::to_string(n); };
+  Fields fields = {
+      {"model_type", bert ? "\"bert\"" : "\"distilbert\""},
+      {"vocab_size", number(config.vocab_size)},
+      {bert ? "hidden_size" : "dim", number(config.hidden_size)},
+      {bert ? "num_hidden_layers" : "n_layers", number(config.num_layers)},
+      {bert ? "num_attention_heads" : "n_heads", number(config.num_heads)},
+      {bert ? "intermediate_size" : "hidden_dim",
+       number(config.intermediate_size)},
+      {"max_position_embeddings", number(config.max_positions)},
+      {bert ? "hidden_act" : "activation", "\"gelu\""}};
+  if (bert) {
+    fields["type_vocab_size"] = number(config.type_vocab_size);
+    fields["layer_norm_eps"] = std::to_string(config.layer_norm_eps);
+  }
+  return fields;
+}
+
+// The model of the parameters in the folder.
+inline Result<Transformer> read_small(const TempFolder& folder,
+                                      const SmallConfig& config,
+                                      const ModelAccess& access = {}) {
+  put_file(folder / "config.json", bytes_of(json(fields_of(config))));
+  return Transformer::read(folder.path(), access);
+}
+
+// (B, H, L, L) of each layer that is run.
+inline std::vector<Tensor<float, 4>> weights_of(const Transformer& model,
+                                                const RaggedTokens& ids,
+                                                ModelPass pass = {}) {
+  std::vector<Tensor<float, 4>> weights;
+  pass.see_attn_weights = [&](const AttentionPlace&,
+                              TensorView<const float, 4> seen) {
+    auto copy = Tensor<float, 4>::create(seen.extents()).value();
+    std::copy_n(seen.data(), copy.size(), copy.data());
+    weights.push_back(std::move(copy));
+    return ok();
+  };
+  EXPECT_TRUE(model.hidden(ids, pass));
+  return weights;
 }
 
 // What a family calls the parts of its layers, and headwise's words for them.
 struct PartNames {
   std::string q, k, v, o, attention_norm, intermediate, output, output_norm;
 };
-inline PartNames part_names(BertFamily family, std::size_t layer) {
+inline PartNames part_names(SmallFamily family, std::size_t layer) {
   const std::string number = std::to_string(layer);
-  if (family == BertFamily::bert) {
+  if (family == SmallFamily::bert) {
     const std::string at = "encoder.layer." + number + ".";
     return {at + "attention.self.query",
             at + "attention.self.key",
@@ -63,7 +120,7 @@ inline PartNames part_names(BertFamily family, std::size_t layer) {
 }
 
 // One-dimensional parameters are (1, size).
-inline Params small_params(const BertConfig& config) {
+inline Params small_params(const SmallConfig& config) {
   Params params;
   std::uint32_t stream = 100;
   const auto add = [&](const std::string& name, std::size_t out, std::size_t in,
@@ -121,20 +178,11 @@ inline constexpr std::string_view kSmallVocabulary =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nheads\nmatter\n!\nwe\nsee\n##s\na\n"
     "head\nwhy\n";
 
-// The whole folder of small_config(BertFamily::bert).
+// The whole folder of small_config(SmallFamily::bert).
 inline void put_small_model(const TempFolder& folder, const Params& params) {
   put_file(folder / "vocab.txt", bytes_of(kSmallVocabulary));
   put_file(folder / "config.json",
-           bytes_of(json({{"model_type", "\"bert\""},
-                          {"vocab_size", "14"},
-                          {"hidden_size", "12"},
-                          {"num_hidden_layers", "2"},
-                          {"num_attention_heads", "3"},
-                          {"intermediate_size", "20"},
-                          {"max_position_embeddings", "9"},
-                          {"type_vocab_size", "2"},
-                          {"layer_norm_eps", "0.01"},
-                          {"hidden_act", "\"gelu\""}})));
+           bytes_of(json(fields_of(small_config(SmallFamily::bert)))));
   EXPECT_TRUE(write_params(folder / "model.safetensors", params));
 }
 

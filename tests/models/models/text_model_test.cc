@@ -22,7 +22,7 @@ class TextModelTest : public testing::Test {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(BertFamily::bert);
+  SmallConfig config_ = small_config(SmallFamily::bert);
   Params params_ = small_params(config_);
 };
 
@@ -87,7 +87,7 @@ TEST_F(TextModelTest, ShowsWhatEntersEachLayer) {
   const auto encoder = SentenceEncoder::read(folder_.path()).value();
   for (std::size_t n = 0; n < 2; ++n) {
     const auto entering =
-        encoder.encoder().forward(ids, {.before_layer = n}).value().hidden;
+        encoder.encoder().hidden(ids, {.before_layer = n}).value();
     EXPECT_TRUE(same_bits(shown[n].elements(), entering.elements())) << n;
   }
   EXPECT_EQ(inputs_of(*model(), ids, {.before_layer = 1}).size(), 1u);
@@ -100,9 +100,8 @@ TEST_F(TextModelTest, TokenTypesReachTheEmbeddings) {
   const auto encoder = SentenceEncoder::read(folder_.path()).value();
   const auto entering =
       encoder.encoder()
-          .forward(ids, {.before_layer = 0, .token_types = types})
-          .value()
-          .hidden;
+          .hidden(ids, {.before_layer = 0, .token_types = types})
+          .value();
   EXPECT_TRUE(same_bits(typed[0].elements(), entering.elements()));
   EXPECT_FALSE(same_bits(typed[0].elements(),
                          inputs_of(*model(), ids, {})[0].elements()));

@@ -68,7 +68,7 @@ class TokenizerJsonFolderTest : public testing::Test {
   }
 
   TempFolder folder_;
-  Params params_ = small_params(small_config(BertFamily::bert));
+  Params params_ = small_params(small_config(SmallFamily::bert));
 };
 
 TEST_F(TokenizerJsonFolderTest, StandsForVocabTxt) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/models/text_model.h"
 #include "models/pruned_model.h"
 #include "models/small_model.h"
 #include "support/errors.h"
@@ -80,13 +81,13 @@ class WriteModelTest : public testing::Test {
     }
   }
   SentenceEncoder model(const std::string& folder) const {
-    return SentenceEncoder::read(folder, {.use = BertUse::training}).value();
+    return SentenceEncoder::read(folder, {.use = ModelUse::training}).value();
   }
   Status write_unchanged() const {
     const SentenceEncoder encoder = model(source_.path());
-    return write_model(source_.path(), to(),
-                       {.params = encoder.encoder().params(),
-                        .config = &encoder.encoder().config()});
+    return write_model(
+        source_.path(), to(),
+        {.params = encoder.encoder().params(), .kept_heads = KeptHeads()});
   }
   LabelProbe probe(const std::string& first) const {
     return LabelProbe::create(12, {first, "other"}).value();
@@ -94,7 +95,7 @@ class WriteModelTest : public testing::Test {
 
   TempFolder source_;
   TempFolder target_;
-  Params params_ = small_params(small_config(BertFamily::bert));
+  Params params_ = small_params(small_config(SmallFamily::bert));
 };
 
 TEST_F(WriteModelTest, WhatIsNotChangedHasTheSourcesBytes) {
@@ -254,12 +255,11 @@ TEST_F(WriteModelTest, AModelInAFolderOfItsOwnStaysThere) {
 
 TEST_F(WriteModelTest, TheHeadsThatWereKeptStandInTheMetadata) {
   const KeptHeads kept = {{0, 2}, {}};
-  BertConfig config = small_config(BertFamily::bert);
-  config.kept_heads = kept;
+  SmallConfig config = small_config(SmallFamily::bert);
   Params fewer = pruned(params_, config, kept);
   std::map<std::string, AnyView> views;
   for (std::size_t n = 0; n < 2; ++n) {
-    const auto names = part_names(BertFamily::bert, n);
+    const auto names = part_names(SmallFamily::bert, n);
     for (const auto& name : {names.q, names.k, names.v, names.o}) {
       const auto& bias = fewer.at(name + ".bias");
       views.emplace(name + ".weight", fewer.at(name + ".weight").view());
@@ -268,16 +268,16 @@ TEST_F(WriteModelTest, TheHeadsThatWereKeptStandInTheMetadata) {
     }
   }
   ASSERT_TRUE(
-      write_model(source_.path(), to(), {.params = views, .config = &config}));
+      write_model(source_.path(), to(), {.params = views, .kept_heads = kept}));
   const SentenceEncoder cut = model(to());
-  EXPECT_EQ(cut.settings().config.kept_heads, kept);
+  EXPECT_EQ(heads_left(cut.encoder()), kept);
   EXPECT_EQ(cut.encoder().params().size(), params_.size());
   // And so they do when that model is written once more.
   const std::string again = target_ / "again";
-  for (const BertConfig* its :
-       {&cut.encoder().config(), static_cast<const BertConfig*>(nullptr)}) {
-    ASSERT_TRUE(write_model(to(), again,
-                            {.params = cut.encoder().params(), .config = its}));
+  for (const auto& its :
+       {std::optional(heads_left(cut.encoder())), std::optional<KeptHeads>()}) {
+    ASSERT_TRUE(write_model(
+        to(), again, {.params = cut.encoder().params(), .kept_heads = its}));
     EXPECT_EQ(file_bytes(again + "/model.safetensors"), file_bytes(to_file()));
   }
 }

@@ -48,7 +48,7 @@ std::vector<float> elements_of(const AnyView& view) {
 }
 
 std::map<std::string, std::vector<float>> params_of(
-    const BertEncoder& encoder) {
+    const Transformer& encoder) {
   std::map<std::string, std::vector<float>> params;
   for (const auto& [name, view] : encoder.params()) {
     params[name] = elements_of(view);
@@ -62,26 +62,26 @@ class CorrectOutputsTest : public testing::Test {
   void write(const Params& params) {
     ASSERT_TRUE(write_params(folder_ / "model.safetensors", params));
   }
-  BertEncoder read(BertUse use = BertUse::training) const {
-    return BertEncoder::read(folder_.path(), config_, {.use = use}).value();
+  Transformer read(ModelUse use = ModelUse::training) const {
+    return read_small(folder_, config_, {.use = use}).value();
   }
-  BertEncoder without(const HeadIds& heads) const {
-    BertEncoder encoder = read();
+  Transformer without(const HeadIds& heads) const {
+    Transformer encoder = read();
     const Status s = remove_heads(encoder, heads);
     EXPECT_TRUE(s) << s.error().message();
     return encoder;
   }
-  BertEncoder corrected(const HeadIds& heads,
+  Transformer corrected(const HeadIds& heads,
                         const CorrectOptions& options = {}) const {
-    BertEncoder pruned = without(heads);
+    Transformer pruned = without(heads);
     const Status s = correct_outputs(pruned, read(), ids_, options);
     EXPECT_TRUE(s) << s.error().message();
     return pruned;
   }
   // The mean square of how far the hidden states are from the whole model's.
-  double distance(const BertEncoder& encoder) const {
-    const auto want = read().forward(ids_).value().hidden;
-    const auto got = encoder.forward(ids_).value().hidden;
+  double distance(const Transformer& encoder) const {
+    const auto want = read().hidden(ids_).value();
+    const auto got = encoder.hidden(ids_).value();
     double sum = 0;
     for (std::size_t n = 0; n < want.size(); ++n) {
       const double by = static_cast<double>(got.data()[n]) -
@@ -95,14 +95,14 @@ class CorrectOutputsTest : public testing::Test {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(BertFamily::bert);
+  SmallConfig config_ = small_config(SmallFamily::bert);
   RaggedTokens ids_ = calibration();
 };
 
 // The hidden states that a layer takes, (1, rows, 12).
-Tensor<float, 3> before(const BertEncoder& encoder, std::size_t layer,
+Tensor<float, 3> before(const Transformer& encoder, std::size_t layer,
                         const RaggedTokens& ids) {
-  auto hidden = encoder.forward(ids, {.before_layer = layer}).value().hidden;
+  auto hidden = encoder.hidden(ids, {.before_layer = layer}).value();
   const std::size_t rows = hidden.extent(0);
   return std::move(hidden).with_extents<3>({1, rows, 12});
 }
@@ -120,12 +120,12 @@ Tensor<float, 3> attend(const MultiHeadAttention& layer,
 }
 
 // y_t: what should be added to the pruned model's hidden states.
-std::vector<double> targets_of(const BertEncoder& whole,
-                               const BertEncoder& pruned, std::size_t layer,
+std::vector<double> targets_of(const Transformer& whole,
+                               const Transformer& pruned, std::size_t layer,
                                const RaggedTokens& ids) {
   const auto x = before(whole, layer, ids);
   const auto x_pruned = before(pruned, layer, ids);
-  const auto attended = attend(whole.layers()[layer].attention, x, ids);
+  const auto attended = attend(whole.attention(layer), x, ids);
   std::vector<double> y(x.size());
   for (std::size_t n = 0; n < y.size(); ++n) {
     y[n] = static_cast<double>(x.data()[n]) +
@@ -154,18 +154,18 @@ TEST_F(CorrectOutputsTest, HiddenStatesAreNearerToTheWholeModels) {
 
 // The gradient of mean_t |W c_t + b - y_t|^2 / 2 + ridge |W - w_o|^2 / 2 is 0.
 TEST_F(CorrectOutputsTest, EachLayerIsWhereTheSumOfSquaresIsLeast) {
-  const BertEncoder whole = read();
+  const Transformer whole = read();
   const HeadIds heads = {{0, 0}, {1, 0}, {1, 1}};
   for (const double ridge : {1e-3, 0.1, 10.0}) {
-    const BertEncoder pruned = corrected(heads, {.ridge = ridge});
-    const BertEncoder old = without(heads);
+    const Transformer pruned = corrected(heads, {.ridge = ridge});
+    const Transformer old = without(heads);
     for (std::size_t layer = 0; layer < 2; ++layer) {
-      const auto& attention = pruned.layers()[layer].attention;
+      const auto& attention = pruned.attention(layer);
       const auto c =
           attend(contexts_of(attention), before(pruned, layer, ids_), ids_);
       const auto y = targets_of(whole, pruned, layer, ids_);
       const Linear& now = *attention.params()->w_o;
-      const Linear& was = *old.layers()[layer].attention.params()->w_o;
+      const Linear& was = *old.attention(layer).params()->w_o;
       const std::size_t rows = c.extent(1);
       const std::size_t features = c.extent(2);
       const auto T = static_cast<double>(rows);
@@ -208,9 +208,9 @@ TEST_F(CorrectOutputsTest, EachLayerIsWhereTheSumOfSquaresIsLeast) {
 
 TEST_F(CorrectOutputsTest, ALayerWithoutHeadsGetsTheBestConstant) {
   const HeadIds heads = {{0, 1}, {1, 0}, {1, 1}, {1, 2}};
-  const BertEncoder pruned = corrected(heads);
+  const Transformer pruned = corrected(heads);
   const auto y = targets_of(read(), pruned, 1, ids_);
-  const Linear& w_o = *pruned.layers()[1].attention.params()->w_o;
+  const Linear& w_o = *pruned.attention(1).params()->w_o;
   EXPECT_EQ(w_o.in_features(), 0u);
   for (std::size_t e = 0; e < 12; ++e) {
     double mean = 0;
@@ -256,8 +256,8 @@ TEST_F(CorrectOutputsTest, ThreadsAndTheUseOfTheWholeModelChangeNoBit) {
   const Executor three = Executor::with_threads(3).value();
   const auto want = params_of(corrected(heads, {.executor = &one}));
   EXPECT_EQ(params_of(corrected(heads, {.executor = &three})), want);
-  BertEncoder pruned = without(heads);
-  ASSERT_TRUE(correct_outputs(pruned, read(BertUse::inference), ids_));
+  Transformer pruned = without(heads);
+  ASSERT_TRUE(correct_outputs(pruned, read(ModelUse::inference), ids_));
   EXPECT_EQ(params_of(pruned), want);
 }
 
@@ -270,8 +270,8 @@ TEST_F(CorrectOutputsTest, ProgressCountsLayers) {
 }
 
 TEST_F(CorrectOutputsTest, WhatCannotBeFittedIsAnError) {
-  const BertEncoder whole = read();
-  BertEncoder pruned = without({{1, 0}});
+  const Transformer whole = read();
+  Transformer pruned = without({{1, 0}});
   const auto was = params_of(pruned);
   const auto is_refused = [](std::string argument, std::string given,
                              std::string expected) {
@@ -299,32 +299,32 @@ TEST_F(CorrectOutputsTest, WhatCannotBeFittedIsAnError) {
   }
   EXPECT_EQ(correct_outputs(pruned, whole, {{14}}).error().code(),
             ErrorCode::out_of_range);
-  BertEncoder for_inference = read(BertUse::inference);
+  Transformer for_inference = read(ModelUse::inference);
   EXPECT_THAT(correct_outputs(for_inference, whole, ids_),
-              is_refused("pruned", "inference", "BertUse::training"));
+              is_refused("pruned", "inference", "ModelUse::training"));
 }
 
 TEST_F(CorrectOutputsTest, AModelOfOtherSizesIsAnError) {
-  BertEncoder pruned = without({{1, 0}});
-  const BertEncoder whole = read();
+  Transformer pruned = without({{1, 0}});
+  const Transformer whole = read();
   const auto expect_refused = [&](auto change) {
-    BertConfig other = small_config(BertFamily::bert);
+    SmallConfig other = small_config(SmallFamily::bert);
     change(other);
     const TempFolder folder;
     ASSERT_TRUE(
         write_params(folder / "model.safetensors", small_params(other)));
-    const auto read = BertEncoder::read(folder.path(), other).value();
+    const auto read = read_small(folder, other).value();
     EXPECT_THAT(correct_outputs(pruned, read, ids_),
                 IsError(ErrorCode::invalid_argument, "whole"));
   };
-  expect_refused([](BertConfig& other) { other.hidden_size = 15; });
-  expect_refused([](BertConfig& other) { other.num_layers = 1; });
-  expect_refused([](BertConfig& other) { other.num_layers = 3; });
-  expect_refused([](BertConfig& other) { other.vocab_size = 15; });
+  expect_refused([](SmallConfig& other) { other.hidden_size = 15; });
+  expect_refused([](SmallConfig& other) { other.num_layers = 1; });
+  expect_refused([](SmallConfig& other) { other.num_layers = 3; });
+  expect_refused([](SmallConfig& other) { other.vocab_size = 15; });
 }
 
 TEST_F(CorrectOutputsTest, HiddenStatesThatAreNotFiniteAreAnError) {
-  BertEncoder pruned = without({{0, 0}});
+  Transformer pruned = without({{0, 0}});
   ASSERT_TRUE(pruned.update([](std::string_view name, std::span<float> values) {
     if (name == "embeddings.LayerNorm.bias") {
       values[0] = std::numeric_limits<float>::quiet_NaN();

@@ -130,7 +130,7 @@ class PruningFailuresTest : public testing::Test {
  protected:
   void SetUp() override {
     const TempFolder plain;
-    put_small_model(plain, small_params(small_config(BertFamily::bert)));
+    put_small_model(plain, small_params(small_config(SmallFamily::bert)));
     const auto encoder = SentenceEncoder::read(plain.path()).value();
     const LabelProbe probe = train_probe(encoder, text_, options_).value();
     ASSERT_TRUE(write_model(plain.path(), source_, {.probe = &probe}));
@@ -229,7 +229,7 @@ TEST_F(PruningFailuresTest, EveryAllocationOfPruningAModelMayFail) {
                 [&] { return remove_heads(pruned.encoder.encoder(), order_); },
                 1, [&] { pruned = read(); }),
             10);
-  BertEncoder& heads = pruned.encoder.encoder();
+  Transformer& heads = pruned.encoder.encoder();
   expect_failures_of_errors(
       {{"remove_heads", [&] { return remove_heads(heads, none); }},
        {"correct_outputs",

@@ -22,7 +22,7 @@ class PruneExampleTest : public testing::Test {
   PruneExampleTest() {
     using namespace testing_support;
     const TempFolder plain;
-    put_small_model(plain, small_params(small_config(BertFamily::bert)));
+    put_small_model(plain, small_params(small_config(SmallFamily::bert)));
     const auto encoder = SentenceEncoder::read(plain.path()).value();
     const LabelProbe probe = train_probe(encoder, text_).value();
     EXPECT_TRUE(write_model(plain.path(), folder(), {.probe = &probe}));
@@ -51,7 +51,7 @@ TEST_F(PruneExampleTest, TheMostHeadsWithinADrop) {
   const std::vector<HeadId>& order = scores.importance.order;
   PrunedAccuracy accuracy(folder(), *model.probe, text_);
   const std::size_t count = most_heads_within(0.2, order, accuracy).value();
-  BertEncoder& encoder = model.encoder.encoder();
+  Transformer& encoder = model.encoder.encoder();
   ASSERT_TRUE(remove_heads(encoder, std::span(order).first(count)));
   const TempFolder out;
   ASSERT_TRUE(write_pruned(folder(), out.path(), encoder));
@@ -143,12 +143,12 @@ TEST_F(PruneExampleTest, AccuraciesInAJournalAreNotComputedAgain) {
 
 TEST_F(PruneExampleTest, AtFullSizeRemovedHeadsAreZeros) {
   SentenceClassifier model = SentenceClassifier::read(folder()).value();
-  BertEncoder& encoder = model.encoder.encoder();
+  Transformer& encoder = model.encoder.encoder();
   ASSERT_TRUE(remove_heads(encoder, std::vector<HeadId>{{0, 1}, {1, 2}}));
   const TempFolder out;
   ASSERT_TRUE(write_pruned(folder(), out.path(), encoder, {.full_size = true}));
   const auto zeroed = SentenceEncoder::read(out.path()).value();
-  EXPECT_EQ(heads_of(zeroed.encoder().config(), 0), 3u);
+  EXPECT_EQ(zeroed.encoder().heads_in(0).size(), 3u);
   const auto a = model.encoder.encode(text_.texts).value();
   const auto b = zeroed.encode(text_.texts).value();
   EXPECT_NEAR(mean_cosine(a.embeddings.view(), b.embeddings.view()).value(), 1,

@@ -25,8 +25,10 @@ constexpr std::size_t kRows = 15;
 constexpr std::size_t kHeadSize = 4;
 
 // Every parameter's elements, by name.
+const HeadsLeft kAllHeads = {{0, 1, 2}, {0, 1, 2}};
+
 using Elements = std::map<std::string, std::vector<float>>;
-Elements elements_of(const BertEncoder& encoder) {
+Elements elements_of(const Transformer& encoder) {
   Elements elements;
   for (const auto& [name, view] : encoder.params()) {
     std::size_t size = 1;
@@ -39,21 +41,20 @@ Elements elements_of(const BertEncoder& encoder) {
   return elements;
 }
 
-class PrunedEncoderTest : public testing::TestWithParam<BertFamily> {
+class PrunedEncoderTest : public testing::TestWithParam<SmallFamily> {
  protected:
   PrunedEncoderTest() {
     EXPECT_TRUE(write_params(folder_ / "model.safetensors", params_));
   }
-  static BertEncoder read_from(const TempFolder& folder,
-                               BertUse use = BertUse::training) {
-    auto read = BertEncoder::read(folder.path(), small_config(GetParam()),
-                                  {.use = use});
+  static Transformer read_from(const TempFolder& folder,
+                               ModelUse use = ModelUse::training) {
+    auto read = read_small(folder, small_config(GetParam()), {.use = use});
     EXPECT_TRUE(read) << read.error().message();
     return *std::move(read);
   }
-  BertEncoder without(const HeadIds& heads,
+  Transformer without(const HeadIds& heads,
                       ConstantPart constant = ConstantPart::dropped) const {
-    BertEncoder encoder = read_from(folder_);
+    Transformer encoder = read_from(folder_);
     const Status s = remove_heads(encoder, heads, constant);
     EXPECT_TRUE(s) << s.error().message();
     return encoder;
@@ -65,13 +66,13 @@ class PrunedEncoderTest : public testing::TestWithParam<BertFamily> {
     }
     return gates;
   }
-  static Tensor<float, 2> hidden_of(const BertEncoder& encoder) {
-    return std::move(encoder.forward(kIds).value().hidden);
+  static Tensor<float, 2> hidden_of(const Transformer& encoder) {
+    return std::move(encoder.hidden(kIds).value());
   }
   // Those of the encoder in double under gates.
   static Tensor<double, 2> reference(const Params& params,
                                      const HeadIds& heads) {
-    const BertConfig config = small_config(GetParam());
+    const SmallConfig config = small_config(GetParam());
     BertReference encoder(config, params);
     encoder.set_gates(gates_without(heads));
     auto hidden = Tensor<double, 2>::create({kRows, 12}).value();
@@ -86,7 +87,7 @@ class PrunedEncoderTest : public testing::TestWithParam<BertFamily> {
   // What the settings' readers ask for beside the parameters.
   void put_settings() {
     put_file(folder_ / "vocab.txt", bytes_of(kSmallVocabulary));
-    const bool bert = GetParam() == BertFamily::bert;
+    const bool bert = GetParam() == SmallFamily::bert;
     auto fields = bert ? bert_fields() : distilbert_fields();
     fields["vocab_size"] = "14";
     fields["max_position_embeddings"] = "9";
@@ -110,7 +111,7 @@ const std::vector<HeadIds> kRemovals = {
     {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}};
 
 TEST_P(PrunedEncoderTest, HiddenStatesAreThoseOfGatesOfZero) {
-  const BertEncoder whole = read_from(folder_);
+  const Transformer whole = read_from(folder_);
   for (const HeadIds& heads : kRemovals) {
     const auto got = hidden_of(without(heads));
     EXPECT_TRUE(all_near(got, reference(params_, heads), 1e-5));
@@ -118,8 +119,8 @@ TEST_P(PrunedEncoderTest, HiddenStatesAreThoseOfGatesOfZero) {
     for (const auto& layer : gates_without(heads)) {
       gates.push_back(tensor_of<float, 1>({3}, {layer.begin(), layer.end()}));
     }
-    EXPECT_TRUE(all_near(
-        got, whole.forward(kIds, {.head_gates = gates}).value().hidden, 1e-5));
+    EXPECT_TRUE(
+        all_near(got, whole.hidden(kIds, {.head_gates = gates}).value(), 1e-5));
   }
 }
 
@@ -146,7 +147,7 @@ TEST_P(PrunedEncoderTest, WhatTheHeadsAlwaysAddedStays) {
 
 TEST_P(PrunedEncoderTest, AtFullSizeItComputesTheSame) {
   for (const HeadIds& heads : kRemovals) {
-    const BertEncoder encoder = without(heads, ConstantPart::into_bias);
+    const Transformer encoder = without(heads, ConstantPart::into_bias);
     const auto full = full_size_attention(encoder).value();
     Params params = small_params(small_config(GetParam()));
     for (const auto& [name, weight] : full.weights) {
@@ -185,24 +186,25 @@ TEST_P(PrunedEncoderTest, AtFullSizeARemovedHeadIsZeroAndTheRestIsNot) {
 }
 
 TEST_P(PrunedEncoderTest, AtFullSizeIsForEncodersReadForTraining) {
-  const auto full = full_size_attention(read_from(folder_, BertUse::inference));
+  const auto full =
+      full_size_attention(read_from(folder_, ModelUse::inference));
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code(), ErrorCode::unsupported);
 }
 
 TEST_P(PrunedEncoderTest, NoneRemovedIsTheSameEncoder) {
-  const BertEncoder same = without({});
-  EXPECT_TRUE(same.config().kept_heads.empty());
+  const Transformer same = without({});
+  EXPECT_EQ(heads_left(same), kAllHeads);
   EXPECT_EQ(elements_of(same), elements_of(read_from(folder_)));
 }
 
 TEST_P(PrunedEncoderTest, NumbersAreThoseBeforeAnyWasRemoved) {
-  BertEncoder encoder = without({{0, 0}});
-  EXPECT_THAT(encoder.config().kept_heads,
+  Transformer encoder = without({{0, 0}});
+  EXPECT_THAT(heads_left(encoder),
               ElementsAre(ElementsAre(1, 2), ElementsAre(0, 1, 2)));
   ASSERT_TRUE(
       remove_heads(encoder, HeadIds{{0, 2}, {1, 1}}, ConstantPart::dropped));
-  EXPECT_THAT(encoder.config().kept_heads,
+  EXPECT_THAT(heads_left(encoder),
               ElementsAre(ElementsAre(1), ElementsAre(0, 2)));
   const HeadIds all = {{0, 0}, {0, 2}, {1, 1}};
   EXPECT_EQ(elements_of(encoder), elements_of(without(all)));
@@ -210,9 +212,9 @@ TEST_P(PrunedEncoderTest, NumbersAreThoseBeforeAnyWasRemoved) {
 }
 
 TEST_P(PrunedEncoderTest, AnErrorChangesNothing) {
-  BertEncoder encoder = without({{0, 1}});
+  Transformer encoder = without({{0, 1}});
   const Elements before = elements_of(encoder);
-  const auto kept = encoder.config().kept_heads;
+  const auto kept = heads_left(encoder);
   struct Fault {
     HeadIds heads;
     ErrorCode code;
@@ -253,12 +255,12 @@ TEST_P(PrunedEncoderTest, AnErrorChangesNothing) {
                           .given = given,
                           .expected = expected}));
     EXPECT_EQ(elements_of(encoder), before);
-    EXPECT_EQ(encoder.config().kept_heads, kept);
+    EXPECT_EQ(heads_left(encoder), kept);
   }
 }
 
 TEST_P(PrunedEncoderTest, AnEncoderReadForInferenceIsAnError) {
-  BertEncoder encoder = read_from(folder_, BertUse::inference);
+  Transformer encoder = read_from(folder_, ModelUse::inference);
   const auto before = hidden_of(encoder);
   EXPECT_THAT(remove_heads(encoder, HeadIds{{1, 0}}),
               HasError({.code = ErrorCode::unsupported,
@@ -266,21 +268,21 @@ TEST_P(PrunedEncoderTest, AnEncoderReadForInferenceIsAnError) {
                         .argument = "layer",
                         .expected = {"trained"}}));
   EXPECT_TRUE(same_bits(hidden_of(encoder), before));
-  EXPECT_TRUE(encoder.config().kept_heads.empty());
+  EXPECT_EQ(heads_left(encoder), kAllHeads);
 }
 
 TEST_P(PrunedEncoderTest, WrittenAndReadItHasTheSameBits) {
   put_settings();
   for (const HeadIds& heads : kRemovals) {
-    const BertEncoder encoder = without(heads, ConstantPart::into_bias);
+    const Transformer encoder = without(heads, ConstantPart::into_bias);
     const TempFolder written;
-    const Status s = write_model(
-        folder_.path(), written.path(),
-        {.params = encoder.attention_params(), .config = &encoder.config()});
+    const Status s = write_model(folder_.path(), written.path(),
+                                 {.params = encoder.attention_params(),
+                                  .kept_heads = heads_left(encoder)});
     ASSERT_TRUE(s) << s.error().message();
-    for (const BertUse use : {BertUse::inference, BertUse::training}) {
-      const BertEncoder again = read_from(written, use);
-      EXPECT_EQ(again.config().kept_heads, encoder.config().kept_heads);
+    for (const ModelUse use : {ModelUse::inference, ModelUse::training}) {
+      const Transformer again = read_from(written, use);
+      EXPECT_EQ(heads_left(again), heads_left(encoder));
       EXPECT_TRUE(same_bits(hidden_of(again), hidden_of(encoder)));
     }
     EXPECT_EQ(elements_of(read_from(written)), elements_of(encoder));
@@ -289,12 +291,12 @@ TEST_P(PrunedEncoderTest, WrittenAndReadItHasTheSameBits) {
 
 TEST_P(PrunedEncoderTest, WhatWasReadCanLoseMoreHeads) {
   put_settings();
-  const BertEncoder once = without({{0, 1}});
+  const Transformer once = without({{0, 1}});
   const TempFolder written;
   ASSERT_TRUE(write_model(
       folder_.path(), written.path(),
-      {.params = once.attention_params(), .config = &once.config()}));
-  BertEncoder again = read_from(written);
+      {.params = once.attention_params(), .kept_heads = heads_left(once)}));
+  Transformer again = read_from(written);
   ASSERT_TRUE(
       remove_heads(again, HeadIds{{0, 2}, {1, 0}}, ConstantPart::dropped));
   EXPECT_EQ(elements_of(again), elements_of(without({{0, 1}, {0, 2}, {1, 0}})));
@@ -303,7 +305,7 @@ TEST_P(PrunedEncoderTest, WhatWasReadCanLoseMoreHeads) {
 // ---- Training on. ----
 
 // Where the elements of a pruned encoder's parameter were before.
-std::vector<std::size_t> places_before(BertFamily family, const Params& params,
+std::vector<std::size_t> places_before(SmallFamily family, const Params& params,
                                        const std::string& name,
                                        const std::vector<Heads>& kept) {
   auto number = Tensor<float, 2>::create(params.at(name).extents()).value();
@@ -328,7 +330,7 @@ std::vector<std::size_t> places_before(BertFamily family, const Params& params,
 
 TEST_P(PrunedEncoderTest, GradientsAreThoseOfTheEncoderInDoubleUnderGates) {
   const HeadIds heads = {{0, 1}, {1, 0}, {1, 2}};
-  const BertEncoder encoder = without(heads);
+  const Transformer encoder = without(heads);
   const auto d_hidden = uniform<2>({kRows, 12}, 90);
   auto saved = encoder.forward_for_backward(kIds).value();
   const ModelGradients got = encoder.backward(saved, d_hidden).value();
@@ -343,7 +345,7 @@ TEST_P(PrunedEncoderTest, GradientsAreThoseOfTheEncoderInDoubleUnderGates) {
   };
   for (const auto& [name, gradient] : got.params) {
     const auto places =
-        places_before(GetParam(), params_, name, encoder.config().kept_heads);
+        places_before(GetParam(), params_, name, heads_left(encoder));
     ASSERT_EQ(gradient.size(), places.size()) << name;
     for (std::size_t n = 0; n < places.size(); n += 1 + places.size() / 5) {
       constexpr float kStep = 0x1p-9f;
@@ -362,7 +364,7 @@ TEST_P(PrunedEncoderTest, GradientsAreThoseOfTheEncoderInDoubleUnderGates) {
 }
 
 TEST_P(PrunedEncoderTest, AnUpdateReachesTheHeadsThatStay) {
-  BertEncoder encoder = without({{0, 0}, {0, 1}, {0, 2}, {1, 1}});
+  Transformer encoder = without({{0, 0}, {0, 1}, {0, 2}, {1, 1}});
   const auto d_hidden = uniform<2>({kRows, 12}, 91);
   const auto loss = [&] {
     const auto hidden = hidden_of(encoder);

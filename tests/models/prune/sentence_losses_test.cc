@@ -40,7 +40,7 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
                                   ConstantPart::dropped);
     EXPECT_TRUE(s) << s.error().message();
     for (std::size_t n = 0; n < 2; ++n) {
-      heads_.push_back(heads_in(encoder_.encoder().config(), n));
+      heads_.push_back(encoder_.encoder().heads_in(n));
     }
   }
 
@@ -57,7 +57,7 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
     }
     return read();
   }
-  SentenceEncoder read(BertUse use = BertUse::training) {
+  SentenceEncoder read(ModelUse use = ModelUse::training) {
     auto made = SentenceEncoder::read(folder_.path(), {.use = use});
     EXPECT_TRUE(made) << made.error().message();
     return *std::move(made);
@@ -176,7 +176,7 @@ class SentenceLossesTest : public testing::TestWithParam<Setting> {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(BertFamily::bert);
+  SmallConfig config_ = small_config(SmallFamily::bert);
   Params params_ = small_params(config_);
   SentenceEncoder encoder_ = written();
   LabelProbe probe_ =
@@ -401,7 +401,7 @@ TEST_P(SentenceLossesTest, WhatDoesNotFitIsAnError) {
 }
 
 TEST_P(SentenceLossesTest, AnEncoderReadForInferenceHasAllButGradients) {
-  const SentenceEncoder encoder = read(BertUse::inference);
+  const SentenceEncoder encoder = read(ModelUse::inference);
   std::vector<Tensor<float, 1>> gates;
   for (int n = 0; n < 2; ++n) {
     gates.push_back(filled<float, 1>({3}, 1));

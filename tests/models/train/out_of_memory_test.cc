@@ -67,7 +67,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfLabelledTextMayFail) {
 TEST(OutOfMemoryTest, EveryAllocationOfAClassifierMayFail) {
   using namespace testing_support;
   const TempFolder folder;
-  put_small_model(folder, small_params(small_config(BertFamily::bert)));
+  put_small_model(folder, small_params(small_config(SmallFamily::bert)));
   const std::string source = folder.path();
   EXPECT_GT(failures_of([&] { return SentenceClassifier::read(source); }, 7),
             10);

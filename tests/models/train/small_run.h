@@ -38,10 +38,10 @@ inline ClassifierExamples small_examples() {
 class SmallRunTest : public testing::Test {
  protected:
   SmallRunTest() {
-    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
+    put_small_model(folder_, small_params(small_config(SmallFamily::bert)));
   }
   SentenceEncoder encoder(Arithmetic arithmetic = Arithmetic::exact) const {
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training,
+    return SentenceEncoder::read(folder_.path(), {.use = ModelUse::training,
                                                   .arithmetic = arithmetic})
         .value();
   }

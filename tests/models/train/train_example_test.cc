@@ -32,7 +32,7 @@ TEST(TrainExampleTest, ASmallTask) {
 TEST(TrainExampleTest, ASentenceClassifier) {
   using namespace testing_support;
   const TempFolder source;
-  put_small_model(source, small_params(small_config(BertFamily::bert)));
+  put_small_model(source, small_params(small_config(SmallFamily::bert)));
   const LabelledText text = small_texts();
 
   SentenceClassifier model = SentenceClassifier::read(source.path()).value();

@@ -41,13 +41,12 @@ Status check_options(const ExplainFlags& flags) {
 Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
                                       const SentenceEncoder& model) {
   const ModelSettings& settings = model.settings();
-  ExplainedSentence sentence{
-      .text = *flags.sentence,
-      .model = flags.model,
-      .layer = flags.layer.number.value_or(0),
-      .num_layers = settings.config.num_layers,
-      .token_types = settings.config.type_vocab_size != 0,
-      .max_tokens = settings.max_tokens};
+  ExplainedSentence sentence{.text = *flags.sentence,
+                             .model = flags.model,
+                             .layer = flags.layer.number.value_or(0),
+                             .num_layers = settings.shape.num_layers,
+                             .token_types = settings.shape.token_types != 0,
+                             .max_tokens = settings.max_tokens};
   if (sentence.layer >= sentence.num_layers) {
     return option_error(
         "--layer", message("is {}", sentence.layer),
@@ -77,7 +76,7 @@ ExplainedJob describe(const SentenceEncoder& model,
   job.batch = 1;
   job.query_length = sentence.tokens.size();
   job.key_length = job.query_length;
-  job.vocab_size = model.settings().config.vocab_size;
+  job.vocab_size = model.settings().shape.vocab_size;
   job.embed_dim = config.embed_dim;
   job.num_heads = config.num_heads;
   job.num_kv_heads = *config.num_kv_heads;
@@ -105,18 +104,18 @@ std::vector<TracedStep> shapes(const ExplainedJob& job,
 }
 
 Result<std::vector<TracedStep>> run(const ExplainedJob& job,
-                                    const BertEncoder& encoder,
+                                    const Transformer& encoder,
                                     const Executor& executor) {
   const std::size_t layer = job.sentence->layer;
   HEADWISE_ASSIGN(const auto before,
-                  encoder.forward(job.query_ids, {.before_layer = layer,
-                                                  .executor = &executor}));
-  const TensorView<const float, 3> hidden(before.hidden.data(),
+                  encoder.hidden(job.query_ids, {.before_layer = layer,
+                                                 .executor = &executor}));
+  const TensorView<const float, 3> hidden(before.data(),
                                           {1, job.query_length, job.embed_dim});
   Trace trace;
   trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
                 hidden);
-  const MultiHeadAttention& attention = encoder.layers()[layer].attention;
+  const MultiHeadAttention& attention = encoder.attention(layer);
   AttentionOptions options;
   options.executor = &executor;
   HEADWISE_ASSIGN(const auto result, attention.forward(hidden, hidden, hidden,
@@ -132,7 +131,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   HEADWISE_ASSIGN(const auto model, read_model(flags.model));
   HEADWISE_ASSIGN(auto sentence, sentence_of(flags, model));
   const MultiHeadAttention& attention =
-      model.encoder().layers()[sentence.layer].attention;
+      model.encoder().attention(sentence.layer);
   ExplainedJob job = describe(model, attention, std::move(sentence));
   if (flags.shapes_only) {
     job.steps = shapes(job, attention.config());

@@ -16,7 +16,7 @@ Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,
       wanted, model,
       TextModelShape{.max_tokens = settings.max_tokens,
                      .max_tokens_key = settings.max_tokens_key,
-                     .max_positions = settings.config.max_positions,
+                     .max_positions = settings.shape.max_positions,
                      .added_tokens = 2});
 }
 

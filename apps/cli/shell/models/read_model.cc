@@ -86,7 +86,7 @@ Status check_bert_folder(const std::string& folder) {
 }
 
 Result<SentenceEncoder> read_model(const std::string& folder,
-                                   const BertAccess& access) {
+                                   const ModelAccess& access) {
   HEADWISE_TRY(check_bert_folder(folder));
   return read_for("--model", SentenceEncoder::read(folder, access));
 }

@@ -26,7 +26,7 @@ Status check_bert_folder(const std::string& folder);
 
 // Errors: those of check_bert_folder() and SentenceEncoder::read().
 Result<SentenceEncoder> read_model(const std::string& folder,
-                                   const BertAccess& access = {});
+                                   const ModelAccess& access = {});
 // The same for read_text_model().
 Result<std::unique_ptr<TextModel>> read_any_model(
     const std::string& folder, std::string_view option = "--model");

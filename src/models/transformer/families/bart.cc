@@ -28,7 +28,7 @@ NamedStack describe_bart_side(Settings& settings, const std::string& side) {
   HeadsSpec& heads = stack.heads;
   heads.num_heads = heads.num_kv_heads =
       settings.size(side + "_attention_heads", 16);
-  heads.head_dim = stack.hidden_size / heads.num_heads;
+  heads.head_dim = settings.head_size(stack.hidden_size, heads.num_heads);
   heads.scale = 1 / std::sqrt(static_cast<double>(heads.head_dim));
   stack.feed_forward = {
       .size = settings.size(side + "_ffn_dim", 4096),

@@ -21,9 +21,10 @@ Description describe_bert_like(Settings& settings,
   HeadsSpec& heads = stack.heads;
   heads.num_heads = heads.num_kv_heads =
       settings.size("num_attention_heads", 12);
-  heads.head_dim = stack.hidden_size / heads.num_heads;
+  heads.head_dim = settings.head_size(stack.hidden_size, heads.num_heads);
   heads.scale = 1 / std::sqrt(static_cast<double>(heads.head_dim));
   settings.require_flag("is_decoder", false);
+  settings.require_text("position_embedding_type", "absolute");
   stack.feed_forward = {
       .size = settings.size("intermediate_size", 3072),
       .activation = settings.activation("hidden_act", "gelu")};

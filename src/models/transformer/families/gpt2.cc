@@ -19,7 +19,7 @@ Result<Description> describe_gpt2(const JsonPart& config) {
                      .positions = settings.size("n_positions", 1024)};
   HeadsSpec& heads = stack.heads;
   heads.num_heads = heads.num_kv_heads = settings.size("n_head", 12);
-  heads.head_dim = stack.hidden_size / heads.num_heads;
+  heads.head_dim = settings.head_size(stack.hidden_size, heads.num_heads);
   heads.scale = settings.flag("scale_attn_weights", true)
                     ? 1 / std::sqrt(static_cast<double>(heads.head_dim))
                     : 1;

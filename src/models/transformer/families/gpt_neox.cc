@@ -21,7 +21,7 @@ Description describe_decoder(Settings& settings, std::string_view heads_key,
                      .size = stack.hidden_size};
   HeadsSpec& heads = stack.heads;
   heads.num_heads = heads.num_kv_heads = settings.size(heads_key);
-  heads.head_dim = stack.hidden_size / heads.num_heads;
+  heads.head_dim = settings.head_size(stack.hidden_size, heads.num_heads);
   heads.scale = 1 / std::sqrt(static_cast<double>(heads.head_dim));
   stack.layers = settings.layers(layers_key);
   return made;

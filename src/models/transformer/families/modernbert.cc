@@ -14,7 +14,7 @@ Description describe_rotary_encoder(Settings& settings) {
   HeadsSpec& heads = stack.heads;
   heads.num_heads = heads.num_kv_heads =
       settings.size("num_attention_heads", 12);
-  heads.head_dim = stack.hidden_size / heads.num_heads;
+  heads.head_dim = settings.head_size(stack.hidden_size, heads.num_heads);
   heads.scale = 1 / std::sqrt(static_cast<double>(heads.head_dim));
   stack.embedding.size = stack.hidden_size;
   return made;

@@ -62,6 +62,15 @@ std::vector<LayerSpec> Settings::layers(std::string_view key,
   return layers;
 }
 
+std::size_t Settings::head_size(std::size_t hidden_size, std::size_t heads) {
+  if (hidden_size % heads != 0) {
+    keep(config_.fault(
+        message("has {} heads", heads),
+        message("a divisor of its hidden size, {}", hidden_size)));
+  }
+  return hidden_size / heads;
+}
+
 std::optional<std::size_t> Settings::optional_size(std::string_view key) {
   return config_.at(key).exists() ? std::optional(size(key)) : std::nullopt;
 }
@@ -126,6 +135,15 @@ Status Settings::layer_type(std::size_t n, std::size_t layers,
 void Settings::require_flag(std::string_view key, bool expected) {
   if (flag(key, expected) != expected) {
     keep(config_.unexpected(key, expected ? "true" : "false",
+                            ErrorCode::unsupported));
+  }
+}
+
+void Settings::require_text(std::string_view key, std::string_view expected) {
+  std::string given(expected);
+  keep(config_.get(key, given));
+  if (given != expected) {
+    keep(config_.unexpected(key, Message::verbatim(std::string(expected)),
                             ErrorCode::unsupported));
   }
 }

@@ -35,6 +35,8 @@ class Settings {
   // The number of layers, each with its number.
   std::vector<LayerSpec> layers(std::string_view key,
                                 std::optional<std::size_t> missing = {});
+  // hidden_size / heads; an error unless they divide it.
+  std::size_t head_size(std::size_t hidden_size, std::size_t heads);
   // Nothing where the key is missing or null.
   std::optional<std::size_t> optional_size(std::string_view key);
   double number(std::string_view key, double missing);
@@ -53,6 +55,7 @@ class Settings {
   // An error unless the setting, if it is there, is `expected`: anything else
   // would be computed otherwise.
   void require_flag(std::string_view key, bool expected);
+  void require_text(std::string_view key, std::string_view expected);
 
   // The rotation of `rotary_dim` features. What its settings do not say is the
   // family's: `theta`.

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/models/bert_encoder.h"
 #include "headwise/steps/head_gates.h"
+#include "headwise/transformer/transformer.h"
 #include "models/bert_reference.h"
 #include "models/context_gradients.h"
 #include "models/small_model.h"
@@ -31,18 +31,17 @@ std::vector<Tensor<float, 1>> gates_of(std::vector<std::vector<float>> values) {
   return gates;
 }
 
-class BertTrainingTest : public testing::TestWithParam<BertFamily> {
+class TransformerTrainingTest : public testing::TestWithParam<SmallFamily> {
  protected:
-  BertTrainingTest() {
+  TransformerTrainingTest() {
     EXPECT_TRUE(write_params(folder_ / "model.safetensors", params_));
   }
-  BertEncoder read(BertUse use = BertUse::training,
+  Transformer read(ModelUse use = ModelUse::training,
                    Arithmetic arithmetic = Arithmetic::exact) {
-    return BertEncoder::read(folder_.path(), config_,
-                             {.use = use, .arithmetic = arithmetic})
+    return read_small(folder_, config_, {.use = use, .arithmetic = arithmetic})
         .value();
   }
-  ModelGradients gradients_of(const BertEncoder& encoder, HeadGateSpan gates,
+  ModelGradients gradients_of(const Transformer& encoder, HeadGateSpan gates,
                               std::size_t threads) const {
     const Executor executor = Executor::with_threads(threads).value();
     auto saved = encoder
@@ -101,13 +100,14 @@ class BertTrainingTest : public testing::TestWithParam<BertFamily> {
   }
 
   TempFolder folder_;
-  BertConfig config_ = small_config(GetParam());
+  SmallConfig config_ = small_config(GetParam());
   Params params_ = small_params(config_);
   Tensor<float, 2> d_hidden_ = uniform<2>({kRows, 12}, 90);
 };
 
-TEST_P(BertTrainingTest, ParametersHaveTheGradientsOfTheEncoderInDouble) {
-  const BertEncoder encoder = read();
+TEST_P(TransformerTrainingTest,
+       ParametersHaveTheGradientsOfTheEncoderInDouble) {
+  const Transformer encoder = read();
   auto saved = encoder.forward_for_backward(kIds).value();
   const ModelGradients got = encoder.backward(saved, d_hidden_).value();
   EXPECT_EQ(got.params.size(), params_.size());
@@ -117,8 +117,8 @@ TEST_P(BertTrainingTest, ParametersHaveTheGradientsOfTheEncoderInDouble) {
   EXPECT_TRUE(got.head_gates.empty());
 }
 
-TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
-  const BertEncoder encoder = read();
+TEST_P(TransformerTrainingTest, EveryGateHasTheGradientOfEachSequence) {
+  const Transformer encoder = read();
   const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
   auto saved =
       encoder.forward_for_backward(kIds, {.head_gates = gates}).value();
@@ -143,8 +143,8 @@ TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
   }
 }
 
-TEST_P(BertTrainingTest, HooksSeeContextsAndTheirGradients) {
-  const BertEncoder encoder = read();
+TEST_P(TransformerTrainingTest, HooksSeeContextsAndTheirGradients) {
+  const Transformer encoder = read();
   const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
   ContextGradients seen(2, 3);
   auto saved = encoder
@@ -156,42 +156,42 @@ TEST_P(BertTrainingTest, HooksSeeContextsAndTheirGradients) {
                           .head_gates);
 }
 
-TEST_P(BertTrainingTest, GatesAreThoseOfTheEncoderInDouble) {
-  const BertEncoder encoder = read(BertUse::inference);
+TEST_P(TransformerTrainingTest, GatesAreThoseOfTheEncoderInDouble) {
+  const Transformer encoder = read(ModelUse::inference);
   const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
-  const BertResult got = encoder.forward(kIds, {.head_gates = gates}).value();
+  const auto got = encoder.hidden(kIds, {.head_gates = gates}).value();
   BertReference reference(config_, params_);
   reference.set_gates({{1, 0.5, 0}, {-1, 1, 2}});
   std::size_t row = 0;
   for (const auto& ids : kIds) {
     for (const auto& expected : reference.forward(ids)) {
       for (std::size_t e = 0; e < expected.size(); ++e) {
-        EXPECT_NEAR(got.hidden(row, e), expected[e], 1e-5);
+        EXPECT_NEAR(got(row, e), expected[e], 1e-5);
       }
       ++row;
     }
   }
 }
 
-TEST_P(BertTrainingTest, TheForwardPassOfTrainingHasTheBitsOfTheOther) {
+TEST_P(TransformerTrainingTest, TheForwardPassOfTrainingHasTheBitsOfTheOther) {
   const auto gates = gates_of({{1, 0.5, 0}, {-1, 1, 2}});
   for (const Arithmetic arithmetic : {Arithmetic::exact, Arithmetic::bf16}) {
-    const BertEncoder encoder = read(BertUse::training, arithmetic);
-    const BertEncoder other = read(BertUse::inference, arithmetic);
+    const Transformer encoder = read(ModelUse::training, arithmetic);
+    const Transformer other = read(ModelUse::inference, arithmetic);
     for (const HeadGateSpan given : {HeadGateSpan(), HeadGateSpan(gates)}) {
       const auto saved =
           encoder.forward_for_backward(kIds, {.head_gates = given}).value();
-      const auto plain = other.forward(kIds, {.head_gates = given}).value();
+      const auto plain = other.hidden(kIds, {.head_gates = given}).value();
       EXPECT_TRUE(same_bits({saved.hidden().data(), saved.hidden().size()},
-                            plain.hidden.elements()));
+                            plain.elements()));
     }
   }
 }
 
-TEST_P(BertTrainingTest, GradientsHaveTheSameBitsOnAnyThreads) {
+TEST_P(TransformerTrainingTest, GradientsHaveTheSameBitsOnAnyThreads) {
   const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
   for (const Arithmetic arithmetic : {Arithmetic::exact, Arithmetic::bf16}) {
-    const BertEncoder encoder = read(BertUse::training, arithmetic);
+    const Transformer encoder = read(ModelUse::training, arithmetic);
     const ModelGradients one = gradients_of(encoder, gates, 1);
     const ModelGradients three = gradients_of(encoder, gates, 3);
     for (const auto& [name, gradient] : one.params) {
@@ -218,11 +218,11 @@ double distance(std::span<const float> x, std::span<const float> y) {
   return std::sqrt(apart / of_y);
 }
 
-TEST_P(BertTrainingTest, GradientsInBf16AreNearTheExactOnes) {
+TEST_P(TransformerTrainingTest, GradientsInBf16AreNearTheExactOnes) {
   const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
   const ModelGradients exact = gradients_of(read(), gates, 1);
   const ModelGradients got =
-      gradients_of(read(BertUse::training, Arithmetic::bf16), gates, 1);
+      gradients_of(read(ModelUse::training, Arithmetic::bf16), gates, 1);
   ASSERT_EQ(got.params.size(), exact.params.size());
   for (const auto& [name, gradient] : exact.params) {
     // A bias of keys changes no score: its gradient is only rounding.
@@ -238,8 +238,8 @@ TEST_P(BertTrainingTest, GradientsInBf16AreNearTheExactOnes) {
   }
 }
 
-TEST_P(BertTrainingTest, InBf16TheParametersThatLearnAreFloat32) {
-  const BertEncoder encoder = read(BertUse::training, Arithmetic::bf16);
+TEST_P(TransformerTrainingTest, InBf16TheParametersThatLearnAreFloat32) {
+  const Transformer encoder = read(ModelUse::training, Arithmetic::bf16);
   EXPECT_EQ(encoder.arithmetic(), Arithmetic::bf16);
   EXPECT_EQ(encoder.params().size(), params_.size());
   for (const auto& [name, view] : encoder.params()) {
@@ -250,9 +250,9 @@ TEST_P(BertTrainingTest, InBf16TheParametersThatLearnAreFloat32) {
   }
 }
 
-TEST_P(BertTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
+TEST_P(TransformerTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
   for (const Arithmetic arithmetic : {Arithmetic::exact, Arithmetic::bf16}) {
-    BertEncoder encoder = read(BertUse::training, arithmetic);
+    Transformer encoder = read(ModelUse::training, arithmetic);
     Params moved = small_params(config_);
     std::vector<std::string> names;
     ASSERT_TRUE(
@@ -267,13 +267,12 @@ TEST_P(BertTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
     EXPECT_EQ(names.size(), params_.size());
     const TempFolder other;
     ASSERT_TRUE(write_params(other / "model.safetensors", moved));
-    const auto expected =
-        BertEncoder::read(other.path(), config_, {.arithmetic = arithmetic})
-            .value()
-            .forward(kIds)
-            .value();
-    EXPECT_TRUE(same_bits(encoder.forward(kIds).value().hidden.elements(),
-                          expected.hidden.elements()));
+    const auto expected = read_small(other, config_, {.arithmetic = arithmetic})
+                              .value()
+                              .hidden(kIds)
+                              .value();
+    EXPECT_TRUE(same_bits(encoder.hidden(kIds).value().elements(),
+                          expected.elements()));
     const auto views = encoder.params();
     ASSERT_EQ(views.size(), moved.size());
     for (const auto& [name, view] : views) {
@@ -285,9 +284,9 @@ TEST_P(BertTrainingTest, AnUpdateIsSeenByTheNextCallAndByParams) {
   }
 }
 
-TEST_P(BertTrainingTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
-  BertEncoder encoder = read();
-  const auto hidden = [&] { return encoder.forward(kIds).value().hidden; };
+TEST_P(TransformerTrainingTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
+  Transformer encoder = read();
+  const auto hidden = [&] { return encoder.hidden(kIds).value(); };
   auto before = hidden();
   const std::size_t names = encoder.params().size();
   for (std::size_t last = 0; last < names; ++last) {
@@ -311,8 +310,8 @@ TEST_P(BertTrainingTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
   }
 }
 
-TEST_P(BertTrainingTest, AnUpdateEndsWithTheFirstErrorAndReturnsIt) {
-  BertEncoder encoder = read();
+TEST_P(TransformerTrainingTest, AnUpdateEndsWithTheFirstErrorAndReturnsIt) {
+  Transformer encoder = read();
   const std::size_t names = encoder.params().size();
   for (std::size_t last = 0; last < names; ++last) {
     std::size_t shown = 0;
@@ -325,8 +324,8 @@ TEST_P(BertTrainingTest, AnUpdateEndsWithTheFirstErrorAndReturnsIt) {
   }
 }
 
-TEST_P(BertTrainingTest, AnEncoderForInferenceHasNothingToUpdate) {
-  BertEncoder encoder = read(BertUse::inference);
+TEST_P(TransformerTrainingTest, AnEncoderForInferenceHasNothingToUpdate) {
+  Transformer encoder = read(ModelUse::inference);
   const Status s = encoder.update([](std::string_view, std::span<float>) {
     ADD_FAILURE() << "nothing is shown";
     return ok();
@@ -335,15 +334,15 @@ TEST_P(BertTrainingTest, AnEncoderForInferenceHasNothingToUpdate) {
   EXPECT_EQ(s.error().code(), ErrorCode::unsupported);
 }
 
-TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
-  const BertEncoder encoder = read();
+TEST_P(TransformerTrainingTest, WhatDoesNotFitIsNamed) {
+  const Transformer encoder = read();
   auto saved = encoder.forward_for_backward(kIds).value();
   const auto narrow = uniform<2>({kRows, 11}, 91);
   const auto is_refused = [](ErrorCode code, std::string argument,
                              std::vector<std::string> given,
                              std::vector<std::string> expected) {
     return HasError({.code = code,
-                     .operation = "bert_encoder",
+                     .operation = "transformer",
                      .argument = std::move(argument),
                      .given = std::move(given),
                      .expected = std::move(expected)});
@@ -356,22 +355,25 @@ TEST_P(BertTrainingTest, WhatDoesNotFitIsNamed) {
               is_refused(ErrorCode::invalid_argument, "saved", {"used"}, {}));
   const auto gates = gates_of({{1, 1, 1}, {1, 1}});
   EXPECT_THAT(
-      encoder.forward(kIds, {.head_gates = gates}),
+      encoder.hidden(kIds, {.head_gates = gates}),
       is_refused(ErrorCode::shape_mismatch, "head_gates[1]", {"(2)"}, {"(3)"}));
   EXPECT_THAT(
-      encoder.forward(kIds, {.head_gates = std::span(gates).first(1)}),
+      encoder.hidden(kIds, {.head_gates = std::span(gates).first(1)}),
       is_refused(ErrorCode::shape_mismatch, "head_gates", {"1"}, {"2"}));
-  EXPECT_THAT(encoder.forward_for_backward(kIds, {.attn_weights = true}),
-              is_refused(ErrorCode::invalid_argument, "attn_weights", {"given"},
-                         {"none"}));
-  const auto refused = read(BertUse::inference).forward_for_backward(kIds);
+  const auto see = [](const AttentionPlace&, TensorView<const float, 4>) {
+    return ok();
+  };
+  EXPECT_THAT(encoder.forward_for_backward(kIds, {.see_attn_weights = see}),
+              is_refused(ErrorCode::invalid_argument, "see_attn_weights",
+                         {"given"}, {"none"}));
+  const auto refused = read(ModelUse::inference).forward_for_backward(kIds);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(refused, HasExpected("BertUse::training"));
+  EXPECT_THAT(refused, HasExpected("ModelUse::training"));
 }
 
-TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
-  const BertEncoder encoder = read();
+TEST_P(TransformerTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
+  const Transformer encoder = read();
   auto saved = encoder.forward_for_backward({{}, {}}).value();
   const auto none = filled<float, 2>({0, 12}, 0);
   const ModelGradients got = encoder.backward(saved, none).value();
@@ -383,7 +385,7 @@ TEST_P(BertTrainingTest, ABatchWithoutATokenHasGradientsOfZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, BertTrainingTest, both_families(),
+INSTANTIATE_TEST_SUITE_P(Families, TransformerTrainingTest, both_families(),
                          family_name);
 
 }  // namespace

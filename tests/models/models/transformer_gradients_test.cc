@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headwise/interop/safetensors.h"
-#include "headwise/models/bert_encoder.h"
+#include "headwise/transformer/transformer.h"
 #include "models/small_model.h"
 
 namespace headwise::testing_support {
@@ -18,7 +18,7 @@ const std::vector<std::vector<float>> kGates = {{1, 0.5f, 0}, {-1, 1, 2}};
 const std::string kFolder =
     std::string(HEADWISE_MODELS_DATA) + "/bert_gradients";
 
-TEST(BertGradientsTest, TheyAreThoseOfPyTorch) {
+TEST(TransformerGradientsTest, TheyAreThoseOfPyTorch) {
   const auto file =
       open_safetensors(kFolder + "/gradients.safetensors").value();
   const auto wanted = [&](const std::string& name) {
@@ -26,10 +26,8 @@ TEST(BertGradientsTest, TheyAreThoseOfPyTorch) {
     const auto* data = reinterpret_cast<const float*>(array.data.data());
     return std::vector<float>(data, data + array.data.size() / sizeof(float));
   };
-  const BertEncoder encoder =
-      BertEncoder::read(kFolder, small_config(BertFamily::bert),
-                        {.use = BertUse::training})
-          .value();
+  const Transformer encoder =
+      Transformer::read(kFolder, {.use = ModelUse::training}).value();
   std::vector<Tensor<float, 1>> gates;
   for (const auto& layer : kGates) {
     gates.push_back(tensor_of<float, 1>({layer.size()}, layer));
