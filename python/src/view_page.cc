@@ -105,16 +105,19 @@ class PageObject {
     const FloatTensor keys(key, {kAdd, "key"}, "(B, Lkv, Hkv, D)");
     const std::vector<std::size_t> numbers =
         numbers_of(head_numbers, {kAdd, "head_numbers"});
+    // With options of its own they are all that it has.
+    const auto attention =
+        own_options.size() == 0
+            ? nullptr
+            : std::make_shared<const AttentionOptions>(own.attention);
     const ViewedLayer layer{
         .number = unsigned_integer(number, {kAdd, "number"}),
+        .attention = attention,
         .query = queries.view(),
         .key = keys.view(),
         .head_numbers = numbers,
         .num_heads = unsigned_integer(num_heads, {kAdd, "num_heads"})};
-    const bool as_page = own_options.size() == 0;
-    check(one_at_a_time_.run([&] {
-      return as_page ? page_.add(layer) : page_.add(layer, own.attention);
-    }));
+    check(one_at_a_time_.run([&] { return page_.add(layer); }));
     ++layers_;
   }
   void add_attn_weights(nb::handle attn_weights, nb::handle number,

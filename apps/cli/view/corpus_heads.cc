@@ -7,7 +7,7 @@
 
 #include "headwise/attention/statistics.h"
 #include "headwise/base/tensor.h"
-#include "headwise/heads/projected_heads.h"
+#include "headwise/heads/each_text.h"
 #include "headwise/models/vocabulary.h"
 #include "kept_heads.h"
 #include "viewed_heads.h"
@@ -39,9 +39,7 @@ std::vector<RaggedTokens> parts_of(RaggedTokens ids) {
 Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
                                    TensorView<const float, 4> key,
                                    TensorView<const bool, 2> separators,
-                                   const Executor& executor) {
-  AttentionOptions options;
-  options.executor = &executor;
+                                   const AttentionOptions& options) {
   HEADWISE_ASSIGN(
       auto done,
       attention_statistics(
@@ -104,29 +102,16 @@ CorpusHeads::CorpusHeads(const SentenceEncoder& model,
   }
 }
 
-Status CorpusHeads::add_layer(std::size_t layer,
-                              TensorView<const float, 3> hidden,
-                              const RaggedTokens& ids, const Executor& executor,
-                              std::vector<OfSequence>& sequences) const {
-  if (kept_heads(model_.encoder(), layer).none()) {
-    return ok();
+Status CorpusHeads::add_text(const HookedHeads& heads,
+                             const std::vector<TokenId>& ids,
+                             OfSequence& into) const {
+  HEADWISE_ASSIGN(auto separators, Tensor<bool, 2>::create({1, ids.size()}));
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    separators(0, t) = is_separator_[static_cast<std::size_t>(ids[t])];
   }
-  HEADWISE_ASSIGN(
-      const auto projected,
-      ProjectedHeads::of(model_.encoder().attention(layer), hidden, executor));
-  std::size_t first = 0;
-  for (std::size_t n = 0; n < ids.size(); ++n) {
-    const std::size_t count = ids[n].size();
-    HEADWISE_ASSIGN(auto separators, Tensor<bool, 2>::create({1, count}));
-    for (std::size_t t = 0; t < count; ++t) {
-      separators(0, t) = is_separator_[static_cast<std::size_t>(ids[n][t])];
-    }
-    HEADWISE_ASSIGN(auto pooled, pooled_of(projected.query(first, count),
-                                           projected.key(first, count),
-                                           separators, executor));
-    sequences[n].push_back(std::move(pooled));
-    first += count;
-  }
+  HEADWISE_ASSIGN(auto pooled,
+                  pooled_of(heads.query, heads.key, separators, heads.options));
+  into.push_back(std::move(pooled));
   return ok();
 }
 
@@ -136,10 +121,18 @@ Result<std::vector<CorpusHeads::OfSequence>> CorpusHeads::statistics_of(
   ModelPass options;
   options.before_layer = layers_.back() + 1;
   options.executor = &executor;
-  options.before_each = [&](std::size_t layer,
-                            TensorView<const float, 3> hidden) {
-    const bool wanted = std::ranges::find(layers_, layer) != layers_.end();
-    return wanted ? add_layer(layer, hidden, ids, executor, sequences) : ok();
+  std::vector<std::size_t> rows = {0};  // where each sequence begins
+  for (const auto& sequence : ids) {
+    rows.push_back(rows.back() + sequence.size());
+  }
+  options.hooks.see_inputs = [&](HookPlace at, const HookedHeads& heads) {
+    const bool wanted = std::ranges::find(layers_, at.layer) != layers_.end();
+    const auto see = [&](std::size_t row, const HookedHeads& of_text) {
+      const auto next = std::ranges::upper_bound(rows, at.first_row + row);
+      const auto n = static_cast<std::size_t>(next - rows.begin()) - 1;
+      return add_text(of_text, ids[n], sequences[n]);
+    };
+    return wanted ? for_each_text(heads, see) : ok();
   };
   HEADWISE_ASSIGN(const auto done, model_.encoder().hidden(ids, options));
   return sequences;

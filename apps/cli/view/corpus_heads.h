@@ -53,9 +53,8 @@ class CorpusHeads {
 
   Result<std::vector<OfSequence>> statistics_of(const RaggedTokens& ids,
                                                 const Executor& executor) const;
-  Status add_layer(std::size_t layer, TensorView<const float, 3> hidden,
-                   const RaggedTokens& ids, const Executor& executor,
-                   std::vector<OfSequence>& sequences) const;
+  Status add_text(const HookedHeads& heads, const std::vector<TokenId>& ids,
+                  OfSequence& into) const;
 
   const SentenceEncoder& model_;
   const std::vector<std::size_t>& layers_;

@@ -130,7 +130,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
       return ok();
     }
     const auto done =
-        statistics_of(layer, options, operation_options,
+        statistics_of(layer, layer.options(options), operation_options,
                       stats.attribution ? &*stats.attribution : nullptr);
     if (!done) {
       return in_option_words(done.error(), flags);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -38,20 +39,27 @@ Status check_flow_tokens(const ViewedHeads& heads) {
 
 Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
                                     TensorView<const float, 3> rows) {
-  std::vector<std::pair<Tensor<float, 4>, Tensor<float, 4>>> kept;
+  struct Kept {
+    Tensor<float, 4> query;
+    Tensor<float, 4> key;
+    std::shared_ptr<const AttentionOptions> attention;
+  };
+  std::vector<Kept> kept;
   const auto keep = [&](const NumberedLayer& layer) -> Status {
     if (layer.heads.none()) {  // passes everything on
       return ok();
     }
     HEADWISE_ASSIGN(auto query, copy_of(layer.query));
     HEADWISE_ASSIGN(auto key, copy_of(layer.key));
-    kept.emplace_back(std::move(query), std::move(key));
+    kept.push_back({std::move(query), std::move(key), layer.attention});
     return ok();
   };
   HEADWISE_TRY(heads.visit({}, keep));
   std::vector<ComparedHeads> layers;
-  for (const auto& [query, key] : kept) {
-    layers.push_back({query, key});
+  for (const Kept& layer : kept) {
+    layers.push_back({.query = layer.query,
+                      .key = layer.key,
+                      .options = layer.attention.get()});
   }
   if (!layers.empty()) {
     HEADWISE_ASSIGN(auto shares, rollout(layers, rows, heads.options()));
@@ -64,8 +72,7 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
 
 Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
   const std::size_t L = heads.text().query_labels.size();
-  AttentionOptions options = heads.options();
-  options.attn_weights = AttnWeights::mean;
+  const AttentionOptions of_all = heads.options();
   HEADWISE_ASSIGN(auto weights,
                   Tensor<float, 3>::create({heads.layers().size(), L, L}));
   std::size_t n = 0;
@@ -74,6 +81,8 @@ Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
     if (layer.heads.none()) {
       return ok();
     }
+    AttentionOptions options = layer.options(of_all);
+    options.attn_weights = AttnWeights::mean;
     HEADWISE_ASSIGN(auto unused,
                     Tensor<float, 4>::create_unset(layer.query.extents()));
     return attention(layer.query, layer.key, layer.key,

@@ -23,13 +23,13 @@
 #include "headwise/heads/gradient_attention.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
-#include "headwise/transformer/model_pass.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -95,12 +95,7 @@ class AttributionTarget {
   virtual Result<std::vector<Tensor<float, 2>>> compute_gradients(
       const std::vector<TokenId>& text, HeadGateSpan gates,
       const ModelHooks& hooks, const Executor& executor) const = 0;
-  virtual bool causal_mask() const = 0;
   virtual const MultiHeadAttention& attention(std::size_t layer) const = 0;
-  // Shows what the attention of each layer is given.
-  virtual Status see_inputs(const std::vector<TokenId>& text,
-                            const BeforeLayer& see,
-                            const Executor& executor) const = 0;
 };
 
 // What attributions divide in a sentence encoder: a linear function of the
@@ -151,12 +146,8 @@ class EmbeddingTarget final : public AttributionTarget {
   HEADWISE_HIDDEN Result<std::vector<Tensor<float, 2>>> compute_gradients(
       const std::vector<TokenId>& text, HeadGateSpan gates,
       const ModelHooks& hooks, const Executor& executor) const override;
-  bool causal_mask() const override { return false; }
   HEADWISE_HIDDEN const MultiHeadAttention& attention(
       std::size_t layer) const override;
-  HEADWISE_HIDDEN Status see_inputs(const std::vector<TokenId>& text,
-                                    const BeforeLayer& see,
-                                    const Executor& executor) const override;
   HEADWISE_HIDDEN bool normalizes() const;
 
   const SentenceEncoder* encoder_;
@@ -213,12 +204,8 @@ class TokenTarget final : public AttributionTarget {
   HEADWISE_HIDDEN Result<std::vector<Tensor<float, 2>>> compute_gradients(
       const std::vector<TokenId>& text, HeadGateSpan gates,
       const ModelHooks& hooks, const Executor& executor) const override;
-  bool causal_mask() const override { return true; }
   HEADWISE_HIDDEN const MultiHeadAttention& attention(
       std::size_t layer) const override;
-  HEADWISE_HIDDEN Status see_inputs(const std::vector<TokenId>& text,
-                                    const BeforeLayer& see,
-                                    const Executor& executor) const override;
 
   const CausalModel* model_;
   std::size_t position_;

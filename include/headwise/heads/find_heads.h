@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/attention/spec.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
@@ -87,7 +88,7 @@ constexpr std::string_view name_of(HeadPattern pattern) {
 //
 // Example:
 //   auto scores = pattern_scores(HeadPattern::induction, {.ids = ids}, query,
-//                                key, /*causal=*/true, executor);
+//                                key, /*causal=*/true, {.mask = causal()});
 //   double head_3 = scores.value()[3];
 
 struct PatternText {
@@ -96,7 +97,8 @@ struct PatternText {
 };
 
 // For each head; NaN if Q is empty. query (1, L, Hq, D), key (1, L, Hkv, D),
-// of the text's L tokens. Errors: those of attention_statistics();
+// of the text's L tokens; `causal`: whether a query sees only itself and the
+// keys before it. Errors: those of attention_statistics();
 // shape_mismatch for a text of another length; invalid_argument for
 // HeadPattern::positional, which several texts define.
 Result<std::vector<double>> pattern_scores(HeadPattern pattern,
@@ -104,7 +106,7 @@ Result<std::vector<double>> pattern_scores(HeadPattern pattern,
                                            TensorView<const float, 4> query,
                                            TensorView<const float, 4> key,
                                            bool causal,
-                                           const Executor& executor);
+                                           const AttentionOptions& options);
 
 // How several texts are searched.
 struct TextsPass {

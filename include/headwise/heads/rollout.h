@@ -49,6 +49,7 @@ struct ComparedHeads {
   TensorView<const float, 4> key;    // (B, L, Hkv, D)
   // Of this layer, as pruning may leave them; else those of the options.
   HeadGroups kv_groups{};
+  const AttentionOptions* options = nullptr;  // of this layer; null: all alike
 };
 
 // `layers` from the first to the last; the options are those of every layer.

@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -132,6 +133,9 @@ struct ViewedGradient {
 
 struct ViewedLayer {
   std::size_t number = 0;
+  // Of this layer where they are others than those of the page's settings: its
+  // mask, sinks, bias and ALiBi slopes.
+  std::shared_ptr<const AttentionOptions> attention{};
   TensorView<const float, 4> query{};   // (B, Lq, Hq, D)
   TensorView<const float, 4> key{};     // (B, Lkv, Hkv, D)
   std::span<const TracedStep> steps{};  // may be shapes only
@@ -161,6 +165,9 @@ struct ViewedLayer {
   std::span<const double> integrated_by_layer{};
 
   bool has_weights() const { return attn_weights.data() != nullptr; }
+  const AttentionOptions& options(const AttentionOptions& of_all) const {
+    return attention ? *attention : of_all;
+  }
   // Whether no head of the layer is left.
   bool pruned() const {
     return num_heads != 0 && head_numbers.empty() &&
@@ -196,13 +203,10 @@ class ViewPage {
 
   // All layers have the lengths and the head size of the first, or all have
   // attention weights. An error leaves the page unchanged. Options with an axis
-  // of heads need layers with as many heads.
+  // of heads need layers with as many heads. Errors: also invalid_argument for
+  // options of a layer in what all layers of a document share: scale, softcap,
+  // query_start, the first key, T5's offsets, and whether there is a bias.
   Status add(const ViewedLayer& layer);
-  // The same of a layer that has other options than those of the settings: its
-  // mask, sinks and ALiBi slopes. Errors: also invalid_argument for what all
-  // layers of a document share: scale, softcap, query_start, the first key,
-  // T5's offsets, and whether there is a bias.
-  Status add(const ViewedLayer& layer, const AttentionOptions& attention);
   // The same, and the heads for pictures of the layer. The views of the layer
   // and of the page's settings must outlive the result. Errors: those of add();
   // shape_mismatch for a layer without heads.

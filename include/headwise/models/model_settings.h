@@ -64,14 +64,14 @@ enum class Pooling { mean, cls, max, mean_sqrt_len };
 struct ModelSettings {
   TransformerShape shape;
   // The folder with config.json, the vocabulary and the parameters: the one
-  // that was read or, in older models, one in it.
+  // that was read or, in older models, one in it. Or the GGUF file.
   std::string transformer_folder;
-  // vocab.txt or tokenizer.json, and what tokenizer_config.json and
+  // What Tokenizer::read() is given, and what tokenizer_config.json and
   // sentence-transformers' settings change of it.
   std::string tokenizer_file;
   BertNormalization normalization;
   // The number of tokens used of a sentence, including [CLS] and [SEP]:
-  // max_seq_length, or else model_max_length; never more than max_positions.
+  // max_seq_length, or else model_max_length; never more than most_tokens().
   std::size_t max_tokens = 0;
   // Which setting max_tokens comes from: max_seq_length, model_max_length or
   // max_position_embeddings.
@@ -84,6 +84,13 @@ struct ModelSettings {
   bool normalize = false;
   // The embedding is cut to its first numbers, after it was normalised.
   std::optional<std::size_t> truncate_dim{};
+
+  // The positions of the model, or of one without such a limit as many as
+  // tokens can be counted.
+  std::size_t most_tokens() const {
+    constexpr std::size_t kMost = (std::size_t{1} << 31) - 1;
+    return shape.max_positions == 0 ? kMost : shape.max_positions;
+  }
 };
 
 Result<ModelSettings> read_model_settings(const std::string& folder);

@@ -68,7 +68,7 @@ struct SentenceEmbeddings {
 
 class SentenceEncoder {
  public:
-  // `access` is that of Transformer::read().
+  // A folder or a GGUF file. `access` is that of Transformer::read().
   static Result<SentenceEncoder> read(const std::string& folder,
                                       const ModelAccess& access = {});
 
@@ -77,6 +77,8 @@ class SentenceEncoder {
   const Transformer& encoder() const { return encoder_; }
   // To train it, or to prune its heads.
   Transformer& encoder() { return encoder_; }
+  // How many tokens, such as [CLS] and [SEP], are added to a text.
+  std::size_t added_tokens() const { return added_tokens_; }
   std::size_t embedding_size() const {
     const std::size_t all =
         settings_.pooling.size() * settings_.shape.hidden_size;
@@ -112,16 +114,18 @@ class SentenceEncoder {
 
  private:
   SentenceEncoder(ModelSettings settings, Tokenizer tokenizer,
-                  Transformer encoder)
+                  Transformer encoder, std::size_t added_tokens)
       : settings_(std::move(settings)),
         tokenizer_(std::move(tokenizer)),
-        encoder_(std::move(encoder)) {}
+        encoder_(std::move(encoder)),
+        added_tokens_(added_tokens) {}
 
   HEADWISE_HIDDEN EncodeOptions text_options(std::size_t max_tokens) const;
 
   ModelSettings settings_;
   Tokenizer tokenizer_;
   Transformer encoder_;
+  std::size_t added_tokens_;
 };
 
 // What identifies a model and its files: digests of what its results depend on.

@@ -3,8 +3,8 @@
 // is written over this.
 //
 // A folder holds a causal model (models/causal_model.h), as its config.json
-// says, or one of BERT's family (models/sentence_encoder.h). Errors of reading:
-// theirs.
+// says, or one of any family (models/sentence_encoder.h), as a GGUF file does.
+// Errors of reading: theirs.
 //
 // Example:
 //   auto model = read_text_model("model").value();
@@ -47,7 +47,7 @@ struct TextModelShape {
   std::size_t max_tokens = 0;
   std::string_view max_tokens_key;
   std::size_t max_positions = 0;
-  // The tokens that encode() adds to a text: 2, [CLS] and [SEP], or none.
+  // The tokens that encode() adds to a text, such as [CLS] and [SEP].
   std::size_t added_tokens = 0;
   bool causal = false;  // the mask of every layer
 };
@@ -81,6 +81,11 @@ class TextModel {
                                           std::size_t max_tokens) const;
   // `id` in [0, vocab_size). Valid as long as the model.
   virtual std::string_view token(TokenId id) const = 0;
+  // The token as it is shown: of byte-level vocabularies the text that it
+  // stands for, where that is whole characters.
+  virtual std::string label(TokenId id) const;
+  // Whether it is not part of texts: [CLS], <s>.
+  virtual bool is_special(TokenId id) const;
 
   // Runs the layers on sequences, one after another in the rows. A row's bits
   // depend only on its own sequence. Errors: out_of_range for an id outside the

@@ -108,15 +108,6 @@ const MultiHeadAttention& EmbeddingTarget::attention(std::size_t layer) const {
   return encoder_->encoder().attention(layer);
 }
 
-Status EmbeddingTarget::see_inputs(const std::vector<TokenId>& text,
-                                   const BeforeLayer& see,
-                                   const Executor& executor) const {
-  HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
-  const auto done = encoder_->encoder().hidden(
-      {text}, {.before_each = see, .executor = &executor});
-  return done ? ok() : Status(done.error());
-}
-
 Result<double> EmbeddingTarget::compute(const std::vector<TokenId>& text,
                                         HeadGateSpan gates,
                                         const Executor& executor) const {

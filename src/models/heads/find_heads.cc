@@ -33,7 +33,7 @@ Result<std::vector<ScoresByText>> scores_of(const TextModel& model,
         pattern_scores(
             pattern,
             {.ids = texts[at.text], .separators = separators.elements()},
-            at.query, at.key, model.shape().causal, at.executor));
+            at.query, at.key, model.shape().causal, at.options));
     for (std::size_t h = 0; h < of_layer.size(); ++h) {
       scores[heads.first_of(at.layer) + h][at.text] = of_layer[h];
     }
@@ -51,7 +51,7 @@ Result<std::vector<ScoresByText>> positional_scores_of(
   const auto see = [&](const TextLayer& at) -> Status {
     HEADWISE_ASSIGN(
         const auto of_layer,
-        offset_profiles(at.query, at.key, model.shape().causal, at.executor));
+        offset_profiles(at.query, at.key, model.shape().causal, at.options));
     for (std::size_t h = 0; h < of_layer.size(); ++h) {
       profiles[heads.first_of(at.layer) + h][at.text] = of_layer[h];
     }

@@ -10,7 +10,7 @@
 #include "base/out_of_memory.h"
 #include "heads/one_sequence.h"
 #include "heads/pair_sums.h"
-#include "heads/weight_rows.h"
+#include "heads/weight_tiles.h"
 #include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
 
@@ -194,7 +194,7 @@ Status map_of_batch(const AttentionInputsOf<float>& heads,
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
   HEADWISE_TRY(for_weight_rows(
-      heads.query, heads.key, options, operation_options,
+      {heads.query, heads.key, options, operation_options},
       [&, num_heads = H](std::size_t first,
                          TensorView<const float, 4> weights) {
         executor.parallel_for(

@@ -10,7 +10,7 @@
 #include "heads/head_values.h"
 #include "heads/one_sequence.h"
 #include "heads/pair_sums.h"
-#include "heads/weight_rows.h"
+#include "heads/weight_tiles.h"
 #include "headwise/heads/norm_statistics.h"
 #include "module/layer_call.h"
 
@@ -179,7 +179,7 @@ Result<LayerNorms> norms_of_batch(const HeadValues& values,
                   Products::create(values, heads.value, executor));
   NormSums sums(products, heads.query.extents(), heads.key.extent(1), executor);
   HEADWISE_TRY(for_weight_rows(
-      heads.query, heads.key, options, operation_options,
+      {heads.query, heads.key, options, operation_options},
       [&](std::size_t first, TensorView<const float, 4> weights) {
         sums.add(first, weights);
         return ok();

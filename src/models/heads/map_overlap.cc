@@ -37,20 +37,21 @@ double row_overlap(const float* a, const float* b, std::size_t keys) {
 // The attention weights of some queries, in all heads of a model.
 class MapTile {
  public:
-  MapTile(const ComparedMaps& maps, const Executor& executor)
-      : maps_(maps), executor_(executor), weights_(maps.layers.size()) {}
+  MapTile(std::span<const ComparedLayer> layers, const Executor& executor)
+      : layers_(layers), executor_(executor), weights_(layers.size()) {}
 
   // `name` is that of the maps in messages.
   Status compute(std::string_view name, std::size_t first, std::size_t count) {
     for (std::size_t n = 0; n < weights_.size(); ++n) {
-      const ComparedLayer& layer = maps_.layers[n];
+      const ComparedLayer& layer = layers_[n];
       if (layer.query.extent(2) == 0) {
         continue;
       }
-      HEADWISE_ASSIGN(
-          weights_[n],
-          weights_of_queries(layer.query, layer.key, maps_.causal, first, count,
-                             executor_, std::move(weights_[n])));
+      AttentionOptions options = layer.options;
+      options.executor = &executor_;
+      HEADWISE_ASSIGN(weights_[n],
+                      weights_of_queries({layer.query, layer.key, options, {}},
+                                         first, count, std::move(weights_[n])));
       HEADWISE_TRY(check_numbers(name, n));
     }
     return ok();
@@ -85,23 +86,23 @@ class MapTile {
     return ok();
   }
 
-  const ComparedMaps& maps_;
+  std::span<const ComparedLayer> layers_;
   const Executor& executor_;
   std::vector<Tensor<float, 4>> weights_;  // (1, H, count, L), by layer
 };
 
-std::size_t heads_of(const ComparedMaps& maps) {
+std::size_t heads_of(std::span<const ComparedLayer> layers) {
   std::size_t heads = 0;
-  for (const ComparedLayer& layer : maps.layers) {
+  for (const ComparedLayer& layer : layers) {
     heads += layer.query.extent(2);
   }
   return heads;
 }
 
-Status check_tokens(const ComparedMaps& maps, std::string_view name,
-                    std::size_t tokens) {
-  for (std::size_t n = 0; n < maps.layers.size(); ++n) {
-    const ComparedLayer& layer = maps.layers[n];
+Status check_tokens(std::span<const ComparedLayer> layers,
+                    std::string_view name, std::size_t tokens) {
+  for (std::size_t n = 0; n < layers.size(); ++n) {
+    const ComparedLayer& layer = layers[n];
     for (const auto& [tensor, given] :
          {std::pair("query", layer.query), std::pair("key", layer.key)}) {
       const auto [B, L, H, D] = given.extents();
@@ -136,13 +137,13 @@ void add_overlap_rows(const MapTile& a, const MapTile& b, std::size_t rows,
 
 }  // namespace
 
-Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
-                                       const ComparedMaps& b,
+Result<Tensor<double, 2>> map_overlaps(std::span<const ComparedLayer> a,
+                                       std::span<const ComparedLayer> b,
                                        const Executor* executor) {
   const Executor& run = executor ? *executor : Executor::default_executor();
   HEADWISE_ASSIGN(auto sums,
                   Tensor<double, 2>::create({heads_of(a), heads_of(b)}));
-  const auto layers = a.layers.empty() ? b.layers : a.layers;
+  const auto layers = a.empty() ? b : a;
   const std::size_t tokens =
       layers.empty() ? 0 : layers.front().query.extent(1);
   HEADWISE_TRY(check_tokens(a, "a", tokens));

@@ -11,12 +11,13 @@
 //
 // Example:
 //   // Each with the queries and keys of its layers, (1, L, H, D).
-//   Tensor<double, 2> overlaps = map_overlaps({layers_a}, {layers_b}).value();
+//   Tensor<double, 2> overlaps = map_overlaps(layers_a, layers_b).value();
 #pragma once
 
 #include <cstddef>
 #include <span>
 
+#include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -30,19 +31,15 @@ namespace headwise::inline HEADWISE_ABI {
 struct ComparedLayer {
   TensorView<const float, 4> query;  // (1, L, Hq, D)
   TensorView<const float, 4> key;    // (1, L, Hkv, D)
-};
-
-struct ComparedMaps {
-  std::span<const ComparedLayer> layers;
-  bool causal = false;  // the mask of all layers
+  AttentionOptions options{};
 };
 
 // (heads of a, heads of b): the heads of each, layer by layer. In binary64;
 // the bits do not depend on the threads. Errors: shape_mismatch for layers with
 // different numbers of tokens; bad_data for attention weights that are NaN;
 // those of attention(). `executor` null: Executor::default_executor().
-Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
-                                       const ComparedMaps& b,
+Result<Tensor<double, 2>> map_overlaps(std::span<const ComparedLayer> a,
+                                       std::span<const ComparedLayer> b,
                                        const Executor* executor = nullptr);
 
 }  // namespace headwise::inline HEADWISE_ABI

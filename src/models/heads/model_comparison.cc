@@ -96,8 +96,7 @@ Result<OfText> compare(const TextModel& a, const TextModel& b,
     const auto layers_a = on_a.compared();
     const auto layers_b = on_b->compared();
     HEADWISE_ASSIGN(found.overlaps,
-                    map_overlaps({layers_a, a.shape().causal},
-                                 {layers_b, b.shape().causal}, &executor));
+                    map_overlaps(layers_a, layers_b, &executor));
   }
   return found;
 }

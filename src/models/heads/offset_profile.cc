@@ -45,10 +45,11 @@ OffsetProfile profile_of(const OffsetSums& sums, const Sums& weights,
 
 Result<std::vector<OffsetProfile>> offset_profiles(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
-    bool causal, const Executor& executor) {
+    bool causal, const AttentionOptions& options) {
   const std::size_t length = query.extent(1);
   OffsetSums sums{.weights = std::vector<Sums>(query.extent(2))};
-  const auto see = [&](std::size_t first, TensorView<const float, 4> weights) {
+  const auto see = [&](std::size_t first,
+                       TensorView<const float, 4> weights) -> Status {
     for (std::size_t row = 0; row < weights.extent(2); ++row) {
       const std::size_t i = first + row;
       const double equal = 1 / static_cast<double>(causal ? i + 1 : length);
@@ -64,8 +65,9 @@ Result<std::vector<OffsetProfile>> offset_profiles(
         }
       }
     }
+    return ok();
   };
-  HEADWISE_TRY(visit_weights(query, key, causal, executor, see));
+  HEADWISE_TRY(for_weight_rows({query, key, options, {}}, see));
   std::vector<OffsetProfile> profiles;
   for (const Sums& weights : sums.weights) {
     profiles.push_back(profile_of(sums, weights, length));

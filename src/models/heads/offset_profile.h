@@ -26,9 +26,9 @@
 #include <span>
 #include <vector>
 
+#include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/run/executor.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -41,11 +41,11 @@ struct OffsetProfile {
   std::array<float, 2 * kMostOffset + 1> excess{};   // -1 to 1
 };
 
-// For each head. query (1, L, Hq, D), key (1, L, Hkv, D). Errors: those of
-// attention().
+// For each head. query (1, L, Hq, D), key (1, L, Hkv, D); `causal`: whether a
+// query sees only itself and the keys before it. Errors: those of attention().
 Result<std::vector<OffsetProfile>> offset_profiles(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
-    bool causal, const Executor& executor);
+    bool causal, const AttentionOptions& options);
 
 // For each text, from the profiles of one head. A text without tokens, whose
 // profile covers nothing, and one with NaN have the score NaN and do not count

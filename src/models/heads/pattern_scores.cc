@@ -34,13 +34,13 @@ Result<std::vector<double>> means_of(Statistic statistic,
                                      const PatternText& text,
                                      TensorView<const float, 4> query,
                                      TensorView<const float, 4> key,
-                                     bool causal, const Executor& executor) {
+                                     const AttentionOptions& options) {
   TensorView<const bool, 2> separators;
   if (!text.separators.empty()) {
     separators = {text.separators.data(), {1, text.separators.size()}};
   }
   HEADWISE_ASSIGN(const auto pooled,
-                  pooled_statistics(query, key, separators, causal, executor));
+                  pooled_statistics(query, key, separators, options));
   std::vector<double> means;
   for (std::size_t h = 0; h < query.extent(2); ++h) {
     means.push_back(static_cast<double>(pooled.mean(h, statistic)));
@@ -51,10 +51,11 @@ Result<std::vector<double>> means_of(Statistic statistic,
 Result<std::vector<double>> shares_of(const PatternKeys& keys,
                                       TensorView<const float, 4> query,
                                       TensorView<const float, 4> key,
-                                      bool causal, const Executor& executor) {
+                                      const AttentionOptions& options) {
   std::vector<double> sums(query.extent(2));
   std::size_t next = 0;  // of keys.queries()
-  const auto see = [&](std::size_t first, TensorView<const float, 4> weights) {
+  const auto see = [&](std::size_t first,
+                       TensorView<const float, 4> weights) -> Status {
     const std::size_t end = first + weights.extent(2);
     for (; next < keys.queries().size() && keys.queries()[next] < end; ++next) {
       const std::size_t i = keys.queries()[next];
@@ -64,8 +65,9 @@ Result<std::vector<double>> shares_of(const PatternKeys& keys,
         });
       }
     }
+    return ok();
   };
-  HEADWISE_TRY(visit_weights(query, key, causal, executor, see));
+  HEADWISE_TRY(for_weight_rows({query, key, options, {}}, see));
   for (double& sum : sums) {
     sum /= static_cast<double>(keys.queries().size());
   }
@@ -84,12 +86,10 @@ Status check_text(const PatternText& text, TensorView<const float, 4> query) {
 
 }  // namespace
 
-Result<std::vector<double>> pattern_scores(HeadPattern pattern,
-                                           const PatternText& text,
-                                           TensorView<const float, 4> query,
-                                           TensorView<const float, 4> key,
-                                           bool causal,
-                                           const Executor& executor) try {
+Result<std::vector<double>> pattern_scores(
+    HeadPattern pattern, const PatternText& text,
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    bool causal, const AttentionOptions& options) try {
   if (pattern == HeadPattern::positional) {
     return value_error("pattern_scores", "pattern", "positional",
                        "a pattern that one text defines",
@@ -102,8 +102,8 @@ Result<std::vector<double>> pattern_scores(HeadPattern pattern,
                                std::numeric_limits<double>::quiet_NaN());
   }
   const std::optional<Statistic> statistic = statistic_of(pattern);
-  return statistic ? means_of(*statistic, text, query, key, causal, executor)
-                   : shares_of(keys, query, key, causal, executor);
+  return statistic ? means_of(*statistic, text, query, key, options)
+                   : shares_of(keys, query, key, options);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -16,15 +16,13 @@ TensorView<float, 4> no_values(const TensorView<const float, 4>& of) {
 
 Result<AttentionSpec> spec_of(TensorView<const float, 4> query,
                               TensorView<const float, 4> key,
-                              TensorView<const bool, 2> separators, bool causal,
-                              const Executor& executor) {
+                              TensorView<const bool, 2> separators,
+                              const AttentionOptions& options) {
   HEADWISE_ASSIGN(const auto shape,
                   attention_shape(query.extents(), key.extents(),
                                   no_values(key).extents()));
   return AttentionSpec::create(
-      shape,
-      {.mask = causal ? headwise::causal() : Mask(), .executor = &executor},
-      {.statistics = {.rows = true, .separators = separators}});
+      shape, options, {.statistics = {.rows = true, .separators = separators}});
 }
 
 Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
@@ -44,20 +42,16 @@ Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
 Result<PooledStatistics> pooled_statistics(TensorView<const float, 4> query,
                                            TensorView<const float, 4> key,
                                            TensorView<const bool, 2> separators,
-                                           bool causal,
-                                           const Executor& executor) {
-  HEADWISE_ASSIGN(const auto spec,
-                  spec_of(query, key, separators, causal, executor));
+                                           const AttentionOptions& options) {
+  HEADWISE_ASSIGN(const auto spec, spec_of(query, key, separators, options));
   return pooled_of(query, key, spec);
 }
 
 Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
                                           TensorView<const float, 4> key,
                                           TensorView<const bool, 2> separators,
-                                          bool causal,
-                                          const Executor& executor) {
-  HEADWISE_ASSIGN(const auto spec,
-                  spec_of(query, key, separators, causal, executor));
+                                          const AttentionOptions& options) {
+  HEADWISE_ASSIGN(const auto spec, spec_of(query, key, separators, options));
   HEADWISE_ASSIGN(auto known, pooled_of(query, key, spec));
   leave_out_unknown(spec, known);
   return known;

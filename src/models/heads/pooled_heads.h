@@ -1,10 +1,10 @@
 // The statistics of a layer's heads in one text.
 #pragma once
 
+#include "headwise/attention/spec.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/run/executor.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -13,14 +13,12 @@ namespace headwise::inline HEADWISE_ABI {
 Result<PooledStatistics> pooled_statistics(TensorView<const float, 4> query,
                                            TensorView<const float, 4> key,
                                            TensorView<const bool, 2> separators,
-                                           bool causal,
-                                           const Executor& executor);
+                                           const AttentionOptions& options);
 
 // The same with NaN where leave_out_unknown() has it.
 Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
                                           TensorView<const float, 4> key,
                                           TensorView<const bool, 2> separators,
-                                          bool causal,
-                                          const Executor& executor);
+                                          const AttentionOptions& options);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -153,8 +153,9 @@ Result<Tensor<float, 3>> rollout(std::span<const ComparedHeads> layers,
     const FloatEnvironment environment;
     for (std::size_t n = layers.size(); n-- > 0;) {
       if (layers[n].query.extent(2) != 0) {
-        HEADWISE_TRY(
-            pass_through(layers[n], options, operation_options, passed));
+        HEADWISE_TRY(pass_through(
+            layers[n], layers[n].options ? *layers[n].options : options,
+            operation_options, passed));
       }
     }
     return passed;

@@ -10,8 +10,8 @@
 namespace headwise::inline HEADWISE_ABI {
 std::vector<ComparedLayer> TextHeads::compared() const {
   std::vector<ComparedLayer> all;
-  for (const ProjectedHeads& layer : layers) {
-    all.push_back({layer.query(0, ids.size()), layer.key(0, ids.size())});
+  for (const auto& layer : layers) {
+    all.push_back({layer->query(), layer->key(), layer->options()});
   }
   return all;
 }
@@ -27,27 +27,21 @@ Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
     return found;
   }
   HEADWISE_ASSIGN(const auto separators, separators_in(model, found.ids));
-  const auto see = [&](std::size_t layer,
-                       TensorView<const float, 3> hidden) -> Status {
-    if (model.heads_in(layer).empty()) {
-      return ok();
-    }
-    HEADWISE_ASSIGN(auto heads, ProjectedHeads::of(model.attention(layer),
-                                                   hidden, executor));
-    const std::size_t tokens = found.ids.size();
+  const auto see = [&](HookPlace at, const HookedHeads& heads) -> Status {
+    HEADWISE_ASSIGN(auto kept,
+                    KeptInputs::of(heads, model.attention(at.layer)));
     HEADWISE_ASSIGN(
         const auto pooled,
-        known_statistics(heads.query(0, tokens), heads.key(0, tokens),
-                         as_batch_of_one(separators), model.shape().causal,
-                         executor));
+        known_statistics(kept->query(), kept->key(),
+                         as_batch_of_one(separators), kept->options()));
     const auto means = pooled.means.elements();
     found.statistics.insert(found.statistics.end(), means.begin(), means.end());
-    found.layers.push_back(std::move(heads));
+    found.layers.push_back(std::move(kept));
     return ok();
   };
-  HEADWISE_TRY(model.run(
-      {found.ids},
-      {.head_gates = gates, .before_each = see, .executor = &executor}));
+  HEADWISE_TRY(model.run({found.ids}, {.head_gates = gates,
+                                       .hooks = {.see_inputs = see},
+                                       .executor = &executor}));
   return found;
 }
 

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "heads/kept_inputs.h"
 #include "heads/map_overlap.h"
 #include "headwise/base/result.h"
-#include "headwise/heads/projected_heads.h"
 #include "headwise/models/text_model.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
@@ -17,8 +18,9 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct TextHeads {
   std::vector<TokenId> ids;
-  std::size_t cut = 0;                   // tokens that were left out
-  std::vector<ProjectedHeads> layers{};  // that have heads; none without ids
+  std::size_t cut = 0;  // tokens that were left out
+  // Those that have heads; none without ids.
+  std::vector<std::shared_ptr<const KeptInputs>> layers{};
   std::vector<float> statistics{};  // (heads, kStatistics); NaN without ids
 
   std::vector<ComparedLayer> compared() const;

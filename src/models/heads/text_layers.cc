@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "heads/batches.h"
-#include "headwise/heads/projected_heads.h"
+#include "headwise/heads/each_text.h"
 #include "headwise/models/vocabulary.h"
 #include "run/shared_progress.h"
 
@@ -14,17 +14,19 @@ namespace {
 // The texts of a batch that have tokens. They go through the layers together.
 struct Part {
   RaggedTokens ids{};
-  std::vector<std::size_t> texts{};    // their numbers
-  std::vector<std::size_t> lengths{};  // their tokens
+  std::vector<std::size_t> texts{};  // their numbers
+  std::vector<std::size_t> rows{};   // where each begins
 };
 
 Part part_of(const RaggedTokens& texts, const Batch& batch) {
   Part part;
+  std::size_t row = 0;
   for (std::size_t n = batch.begin; n < batch.end; ++n) {
     if (!texts[n].empty()) {
       part.ids.push_back(texts[n]);
       part.texts.push_back(n);
-      part.lengths.push_back(texts[n].size());
+      part.rows.push_back(row);
+      row += texts[n].size();
     }
   }
   return part;
@@ -35,40 +37,23 @@ std::size_t layers_until(const TextModel& model,
   return layers.empty() ? model.shape().num_layers : layers.back() + 1;
 }
 
-Status see_layer(const TextModel& model, const Part& part, std::size_t layer,
-                 TensorView<const float, 3> hidden, const Executor& executor,
-                 SeeTextLayer see) {
-  if (model.heads_in(layer).empty()) {
-    return ok();
-  }
-  HEADWISE_ASSIGN(const auto heads,
-                  ProjectedHeads::of(model.attention(layer), hidden, executor,
-                                     part.lengths));
-  std::size_t first = 0;
-  for (std::size_t n = 0; n < part.texts.size(); ++n) {
-    const std::size_t count = part.lengths[n];
-    HEADWISE_TRY(see({part.texts[n], layer, heads.query(first, count),
-                      heads.key(first, count), executor}));
-    first += count;
-  }
-  return ok();
-}
-
 Status run_part(const TextModel& model, const Part& part, const TextsPass& pass,
                 const Executor& executor, SeeTextLayer see) {
-  return model.run(
-      part.ids,
-      {.before_layer = layers_until(model, pass.layers),
-       .before_each =
-           [&](std::size_t layer, TensorView<const float, 3> hidden) {
-             const bool wanted =
-                 pass.layers.empty() ||
-                 std::ranges::find(pass.layers, layer) != pass.layers.end();
-             return wanted
-                        ? see_layer(model, part, layer, hidden, executor, see)
-                        : ok();
-           },
-       .executor = &executor});
+  const auto see_inputs = [&](HookPlace at, const HookedHeads& heads) {
+    const bool wanted =
+        pass.layers.empty() ||
+        std::ranges::find(pass.layers, at.layer) != pass.layers.end();
+    const auto see_text = [&](std::size_t row, const HookedHeads& of_text) {
+      const auto text = std::ranges::find(part.rows, at.first_row + row);
+      const auto n = static_cast<std::size_t>(text - part.rows.begin());
+      return see({part.texts[n], at.layer, of_text.query, of_text.key,
+                  of_text.options});
+    };
+    return wanted ? for_each_text(heads, see_text) : ok();
+  };
+  return model.run(part.ids, {.before_layer = layers_until(model, pass.layers),
+                              .hooks = {.see_inputs = see_inputs},
+                              .executor = &executor});
 }
 
 }  // namespace

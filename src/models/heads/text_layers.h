@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <span>
 
+#include "headwise/attention/spec.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -26,9 +27,10 @@ namespace headwise::inline HEADWISE_ABI {
 struct TextLayer {
   std::size_t text;
   std::size_t layer;
-  TensorView<const float, 4> query;  // (1, L, Hq, D), see ProjectedHeads
+  TensorView<const float, 4> query;  // (1, L, Hq, D), as they are compared
   TensorView<const float, 4> key;    // (1, L, Hkv, D)
-  const Executor& executor;          // use it for any work on the views
+  // Of the text, with the executor for any work on the views.
+  const AttentionOptions& options;
 };
 using SeeTextLayer = FunctionRef<Status(const TextLayer&)>;
 

@@ -25,10 +25,9 @@ Result<std::vector<AveragedHead>> statistics_over_texts(
   const auto see = [&](const TextLayer& at) -> Status {
     HEADWISE_ASSIGN(const auto separators,
                     separators_in(model, texts[at.text]));
-    HEADWISE_ASSIGN(
-        const auto pooled,
-        known_statistics(at.query, at.key, as_batch_of_one(separators),
-                         model.shape().causal, at.executor));
+    HEADWISE_ASSIGN(const auto pooled,
+                    known_statistics(at.query, at.key,
+                                     as_batch_of_one(separators), at.options));
     for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
       auto& of_head = values[heads.first_of(at.layer) + h];
       for (std::size_t k = 0; k < kStatistics; ++k) {

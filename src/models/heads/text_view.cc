@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
-#include "base/copy_of.h"
 #include "base/out_of_memory.h"
+#include "heads/kept_inputs.h"
 #include "headwise/heads/gradient_attention.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/inspect/trace.h"
@@ -20,11 +21,14 @@ namespace {
 
 // Weight times norm is gradient times attention where a key's only value is its
 // norm and every gradient is 1.
-Result<Tensor<float, 4>> norm_map_of(TensorView<const float, 4> query,
-                                     TensorView<const float, 4> key,
-                                     TensorView<const float, 3> norms,
-                                     const AttentionOptions& options) {
+Result<Tensor<float, 4>> norm_map_of(const KeptInputs& inputs,
+                                     TensorView<const float, 3> norms) {
+  const TensorView<const float, 4> query = inputs.query();
+  const TensorView<const float, 4> key = inputs.key();
   const std::size_t H = query.extent(2);
+  const std::size_t group = H / key.extent(2);
+  HEADWISE_ASSIGN(auto keys, Tensor<float, 4>::create_unset(
+                                 {1, key.extent(1), H, key.extent(3)}));
   HEADWISE_ASSIGN(auto value,
                   Tensor<float, 4>::create_unset({1, key.extent(1), H, 1}));
   HEADWISE_ASSIGN(auto d_context,
@@ -32,23 +36,20 @@ Result<Tensor<float, 4>> norm_map_of(TensorView<const float, 4> query,
   for (std::size_t j = 0; j < key.extent(1); ++j) {
     for (std::size_t h = 0; h < H; ++h) {
       value(0, j, h, 0) = norms(0, h, j);
+      std::copy_n(&key(0, j, h / group, 0), key.extent(3), &keys(0, j, h, 0));
     }
   }
   std::ranges::fill(d_context.elements(), 1.0F);
-  return gradient_attention_map({query, key, value}, d_context, options);
+  return gradient_attention_map({query, keys, value}, d_context,
+                                inputs.options());
 }
 
 // Collects what a layer shows while the model runs it.
 class RunningLayer {
  public:
   RunningLayer(const TextModel& model, const TextViewPass& pass,
-               const AttentionOptions& options, HeadGateSpan gates,
-               FunctionRef<Status(const ViewedLayer&)> see)
-      : model_(model),
-        pass_(pass),
-        options_(options),
-        gates_(gates),
-        see_(see) {}
+               HeadGateSpan gates, FunctionRef<Status(const ViewedLayer&)> see)
+      : model_(model), pass_(pass), gates_(gates), see_(see) {}
 
   bool wanted(std::size_t layer) const {
     return pass_.layers.empty() ||
@@ -63,7 +64,10 @@ class RunningLayer {
     }
     trace_ = {};
     heads_ = model_.heads_in(layer);
-    layer_ = {.number = layer, .num_heads = model_.shape().num_heads};
+    layer_ = {};
+    layer_.number = layer;
+    layer_.num_heads = model_.shape().num_heads;
+    inputs_ = nullptr;
     running_ = true;
     if (trace(layer) != nullptr) {
       trace_.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
@@ -81,10 +85,10 @@ class RunningLayer {
     if (!wanted(layer)) {
       return ok();
     }
-    HEADWISE_ASSIGN(query_, copy_of(heads.query));
-    HEADWISE_ASSIGN(key_, copy_of(heads.key));
-    layer_.query = query_;
-    layer_.key = key_;
+    HEADWISE_ASSIGN(inputs_, KeptInputs::of(heads, model_.attention(layer)));
+    layer_.query = inputs_->query();
+    layer_.key = inputs_->key();
+    layer_.attention = {inputs_, &inputs_->options()};
     return pass_.norms ? take_norms(layer, heads.value) : ok();
   }
 
@@ -105,14 +109,14 @@ class RunningLayer {
  private:
   Status take_norms(std::size_t layer, TensorView<const float, 4> value) {
     HEADWISE_ASSIGN(norms_, value_norms(model_.attention(layer), value,
-                                        *options_.executor));
+                                        *inputs_->options().executor));
     const std::size_t rows = norms_.extent(2);
     for (std::size_t n = 0; !gates_.empty() && n < norms_.size(); ++n) {
       norms_.data()[n] *= std::abs(gates_[layer](n / rows));
     }
     layer_.key_norms = norms_;
     if (pass_.norm_map && rows > kMostMapLength) {
-      HEADWISE_ASSIGN(norm_map_, norm_map_of(query_, key_, norms_, options_));
+      HEADWISE_ASSIGN(norm_map_, norm_map_of(*inputs_, norms_));
       layer_.norm_map = norm_map_;
     }
     return ok();
@@ -120,15 +124,13 @@ class RunningLayer {
 
   const TextModel& model_;
   const TextViewPass& pass_;
-  const AttentionOptions& options_;
   HeadGateSpan gates_;
   FunctionRef<Status(const ViewedLayer&)> see_;
   bool running_ = false;
   ViewedLayer layer_{};
   std::vector<std::size_t> heads_{};
   TraceSummary trace_{};
-  Tensor<float, 4> query_{};
-  Tensor<float, 4> key_{};
+  std::shared_ptr<const KeptInputs> inputs_{};
   Tensor<float, 3> norms_{};
   Tensor<float, 4> norm_map_{};
 };
@@ -189,10 +191,10 @@ Result<TextView> TextView::create(const TextModel& model, ModelTokens tokens,
     HEADWISE_ASSIGN(view.separators_,
                     Tensor<bool, 2>::create({1, tokens.ids.size()}));
     for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
-      const std::string_view token = model.token(tokens.ids[t]);
-      view.labels_.emplace_back(token);
-      view.separators_(0, t) = is_separator(token);
-      if (is_special(token)) {
+      const TokenId id = tokens.ids[t];
+      view.labels_.push_back(model.label(id));
+      view.separators_(0, t) = is_separator(model.token(id));
+      if (model.is_special(id)) {
         view.special_.push_back(t);
       }
     }
@@ -230,8 +232,7 @@ Status TextView::visit(const TextViewPass& pass,
                        FunctionRef<Status(const ViewedLayer&)> see) const {
   return catching_out_of_memory([&]() -> Status {
     HEADWISE_TRY(check_shown_layers(pass.layers, model_->shape().num_layers));
-    const AttentionOptions attention = options();
-    RunningLayer running(*model_, pass, attention, head_gates_, see);
+    RunningLayer running(*model_, pass, head_gates_, see);
     std::vector<std::vector<TokenId>> types;
     if (!token_types_.empty()) {
       types.push_back(token_types_);
@@ -250,8 +251,8 @@ Status TextView::visit(const TextViewPass& pass,
              },
          .hooks = {
              .see_inputs =
-                 [&](std::size_t layer, const HookedHeads& heads) {
-                   return running.take(layer, heads);
+                 [&](HookPlace at, const HookedHeads& heads) {
+                   return running.take(at.layer, heads);
                  },
              .trace = [&](std::size_t layer) { return running.trace(layer); }},
          .executor = executor_}));

@@ -73,13 +73,6 @@ const MultiHeadAttention& TokenTarget::attention(std::size_t layer) const {
   return model_->attention(layer);
 }
 
-Status TokenTarget::see_inputs(const std::vector<TokenId>& text,
-                               const BeforeLayer& see,
-                               const Executor& executor) const {
-  HEADWISE_TRY(check_position(text, position_));
-  return model_->run({text}, {.before_each = see, .executor = &executor});
-}
-
 Result<double> TokenTarget::compute(const std::vector<TokenId>& text,
                                     HeadGateSpan gates,
                                     const Executor& executor) const {

@@ -83,6 +83,12 @@ Result<TokenizerSettings> parse_tokenizer_config(
     std::string_view text, const FileSubject& subject,
     TokenizerSettings settings = {});
 
+// The same of other families than BERT's, of any class. What it says of the
+// normalisation counts only without tokenizer.json, which has all of it.
+Result<TokenizerSettings> parse_any_tokenizer_config(std::string_view text,
+                                                     const FileSubject& subject,
+                                                     bool has_tokenizer_json);
+
 // sentence_bert_config.json, and then what it makes of the tokenizer's.
 Result<TokenizerSettings> parse_sentence_config(std::string_view text,
                                                 const FileSubject& subject,

@@ -73,21 +73,41 @@ Status check_no_added_tokens(const std::string& folder) {
   return check_file(folder + "/added_tokens.json", check_added_tokens);
 }
 
-// The tokenizer's settings, and what sentence-transformers makes of them.
-Status read_tokenizer(const std::string& folder, std::string& file,
-                      TokenizerSettings& into) {
+// Where the tokenizer of BERT and DistilBERT lies: in a vocabulary without
+// added tokens, which goes before tokenizer.json.
+Status find_bert_tokenizer(const std::string& folder, std::string& file) {
   HEADWISE_TRY(check_no_added_tokens(folder));
   HEADWISE_ASSIGN(file, vocabulary_path(folder));
+  HEADWISE_TRY(check_regular_file("read_tokenizer", file));
+  HEADWISE_ASSIGN(const bool is_there, is_regular_file(kModelSettings, file));
+  return is_there
+             ? ok()
+             : Status(FileSubject{std::string(kModelSettings), folder}.error(
+                   ErrorCode::io_error,
+                   "has no vocab.txt and no "
+                   "tokenizer.json"));
+}
+
+// The tokenizer's settings, and what sentence-transformers makes of them.
+Status read_tokenizer(const std::string& folder, const std::string& family,
+                      std::string& file, TokenizerSettings& into) {
+  const bool is_bert = family == "bert" || family == "distilbert";
+  const std::string whole = folder + "/tokenizer.json";
+  HEADWISE_ASSIGN(const bool has_whole, is_regular_file(kModelSettings, whole));
+  file = has_whole ? whole : folder;
+  if (is_bert) {
+    HEADWISE_TRY(find_bert_tokenizer(folder, file));
+  }
   const auto parse_config = [&](std::string_view text,
                                 const FileSubject& subject) {
-    return parse_tokenizer_config(text, subject, into);
+    return is_bert ? parse_tokenizer_config(text, subject, into)
+                   : parse_any_tokenizer_config(text, subject, has_whole);
   };
   HEADWISE_TRY(
       read_into(into, folder + "/tokenizer_config.json", parse_config));
   if (into.generic_class) {
-    file = folder + "/tokenizer.json";
-    HEADWISE_ASSIGN(const bool is_there, is_regular_file(kModelSettings, file));
-    if (!is_there) {
+    file = whole;
+    if (!has_whole) {
       return FileSubject{std::string(kModelSettings), folder}.error(
           ErrorCode::unsupported,
           "has no tokenizer.json, which its tokenizer_class needs");
@@ -137,7 +157,18 @@ Result<std::string> transformer_folder(const std::string& folder,
   return path;
 }
 
+Result<ModelSettings> read_gguf(const std::string& path) {
+  ModelSettings settings;
+  HEADWISE_ASSIGN(settings.shape, Transformer::read_shape(path));
+  settings.transformer_folder = settings.tokenizer_file = path;
+  settings.max_tokens = settings.most_tokens();
+  return settings;
+}
+
 Result<ModelSettings> read(const std::string& folder) {
+  if (folder.ends_with(".gguf")) {
+    return read_gguf(folder);
+  }
   HEADWISE_TRY(check_folder(kModelSettings, folder));
   std::optional<SentenceModules> modules;
   HEADWISE_TRY(
@@ -150,8 +181,9 @@ Result<ModelSettings> read(const std::string& folder) {
   HEADWISE_ASSIGN(settings.shape, read_shape(settings.transformer_folder));
   TokenizerSettings tokenizer;
   HEADWISE_TRY(read_tokenizer(settings.transformer_folder,
-                              settings.tokenizer_file, tokenizer));
-  const std::size_t most = settings.shape.max_positions;
+                              settings.shape.family, settings.tokenizer_file,
+                              tokenizer));
+  const std::size_t most = settings.most_tokens();
   settings.normalization = tokenizer.normalization;
   settings.max_tokens = std::min(tokenizer.max_tokens.value_or(most), most);
   if (tokenizer.max_tokens && *tokenizer.max_tokens < most) {

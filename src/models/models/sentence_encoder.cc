@@ -174,13 +174,6 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
     const std::string& inner = settings.transformer_folder;
     const std::string& path = settings.tokenizer_file;
-    HEADWISE_TRY(check_regular_file("read_tokenizer", path));
-    HEADWISE_ASSIGN(const auto has_tokenizer,
-                    is_regular_file(kSentenceEncoder, path));
-    if (!has_tokenizer) {
-      return FileSubject{std::string(kSentenceEncoder), inner}.error(
-          ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
-    }
     HEADWISE_ASSIGN(auto tokenizer,
                     Tokenizer::read(path, settings.normalization));
     if (tokenizer.vocab_size() > settings.shape.vocab_size) {
@@ -190,8 +183,9 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     }
     HEADWISE_ASSIGN(auto encoder, Transformer::read(inner, access));
     settings.shape = encoder.shape();
+    HEADWISE_ASSIGN(const auto empty, tokenizer.encode(""));
     return SentenceEncoder(std::move(settings), std::move(tokenizer),
-                           std::move(encoder));
+                           std::move(encoder), empty.ids.size());
   });
 }
 

@@ -1,19 +1,21 @@
 #include "headwise/models/text_model.h"
 
+#include <string>
 #include <utility>
 
 #include "base/out_of_memory.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/models/vocabulary.h"
 #include "models/causal_params.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// A model of BERT's family.
-class BertTextModel final : public TextModel {
+// A model of any family.
+class FamilyTextModel final : public TextModel {
  public:
-  explicit BertTextModel(SentenceEncoder model) : model_(std::move(model)) {
+  explicit FamilyTextModel(SentenceEncoder model) : model_(std::move(model)) {
     const ModelSettings& settings = model_.settings();
     const TransformerShape& shape = settings.shape;
     shape_ = {.num_layers = shape.num_layers,
@@ -22,8 +24,12 @@ class BertTextModel final : public TextModel {
               .vocab_size = shape.vocab_size,
               .max_tokens = settings.max_tokens,
               .max_tokens_key = settings.max_tokens_key,
-              .max_positions = shape.max_positions,
-              .added_tokens = 2};
+              .max_positions = settings.most_tokens(),
+              .added_tokens = model_.added_tokens(),
+              .causal = shape.causal};
+    const Tokenizer& tokenizer = model_.tokenizer();
+    // Of byte-level vocabularies: the letter that stands for a space.
+    is_byte_level_ = tokenizer.find("\u0120") && !tokenizer.find("\u2581");
   }
 
   const TextModelShape& shape() const override { return shape_; }
@@ -54,6 +60,21 @@ class BertTextModel final : public TextModel {
     return model_.tokenizer().token(id).value_or(std::string_view());
   }
 
+  std::string label(TokenId id) const override {
+    const std::string_view token = this->token(id);
+    if (is_byte_level_ && !is_special(id)) {
+      const auto text = model_.tokenizer().decode({&id, 1}, false);
+      constexpr std::string_view kReplacement = "\uFFFD";
+      if (text && !text->empty() && text->find(kReplacement) == text->npos) {
+        return *text;
+      }
+    }
+    return std::string(token);
+  }
+  bool is_special(TokenId id) const override {
+    return TextModel::is_special(id) || model_.tokenizer().is_special(id);
+  }
+
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override {
     const auto done = encoder().hidden(ids, pass);
     return done ? ok() : Status(done.error());
@@ -64,6 +85,7 @@ class BertTextModel final : public TextModel {
 
   SentenceEncoder model_;
   TextModelShape shape_;
+  bool is_byte_level_ = false;
 };
 
 }  // namespace
@@ -79,6 +101,14 @@ Result<ModelTokens> TextModel::encode_pair(std::string_view /*first*/,
   });
 }
 
+std::string TextModel::label(TokenId id) const {
+  return std::string(token(id));
+}
+
+bool TextModel::is_special(TokenId id) const {
+  return headwise::is_special(token(id));
+}
+
 Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder,
                                                    Arithmetic arithmetic) {
   return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
@@ -91,7 +121,7 @@ Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder,
     HEADWISE_ASSIGN(auto model,
                     SentenceEncoder::read(folder, {.arithmetic = arithmetic}));
     std::unique_ptr<TextModel> made =
-        std::make_unique<BertTextModel>(std::move(model));
+        std::make_unique<FamilyTextModel>(std::move(model));
     return made;
   });
 }

@@ -13,6 +13,10 @@ namespace {
 // More means no limit: files without one have 1000000000000000019884624838656.
 constexpr std::size_t kMostTokensOfSettings = (std::size_t{1} << 31) - 1;
 
+constexpr auto kTokenizerKeys = std::to_array<std::string_view>(
+    {"tokenizer_class", "do_lower_case", "strip_accents",
+     "tokenize_chinese_chars", "model_max_length"});
+
 // [CLS] and [SEP] must have room.
 Status get_limit(const JsonFields& fields, std::string_view key,
                  TokenizerSettings& into) {
@@ -80,10 +84,8 @@ Result<std::string> vocabulary_path(const std::string& folder) {
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
                                                  const FileSubject& subject,
                                                  TokenizerSettings settings) {
-  constexpr auto kKeys = std::to_array<std::string_view>(
-      {"tokenizer_class", "do_lower_case", "strip_accents",
-       "tokenize_chinese_chars", "model_max_length"});
-  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
+  HEADWISE_ASSIGN(const auto fields,
+                  JsonFields::parse(text, subject, kTokenizerKeys));
   HEADWISE_TRY(take_class(fields, settings.generic_class));
   HEADWISE_TRY(get_normalization(fields, settings.generic_class,
                                  settings.normalization));
@@ -91,12 +93,25 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
   return settings;
 }
 
+Result<TokenizerSettings> parse_any_tokenizer_config(std::string_view text,
+                                                     const FileSubject& subject,
+                                                     bool has_tokenizer_json) {
+  HEADWISE_ASSIGN(const auto fields,
+                  JsonFields::parse(text, subject, kTokenizerKeys));
+  TokenizerSettings settings;
+  HEADWISE_TRY(
+      get_normalization(fields, has_tokenizer_json, settings.normalization));
+  HEADWISE_TRY(get_limit(fields, "model_max_length", settings));
+  return settings;
+}
+
 Result<TokenizerSettings> parse_sentence_config(std::string_view text,
                                                 const FileSubject& subject,
                                                 TokenizerSettings tokenizer) {
-  constexpr auto kKeys =
+  constexpr auto kTokenizerKeys =
       std::to_array<std::string_view>({"max_seq_length", "do_lower_case"});
-  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
+  HEADWISE_ASSIGN(const auto fields,
+                  JsonFields::parse(text, subject, kTokenizerKeys));
   HEADWISE_TRY(check_transformer(text, subject));
   HEADWISE_TRY(get_limit(fields, "max_seq_length", tokenizer));
   HEADWISE_TRY(

@@ -12,12 +12,11 @@ namespace headwise::cli {
 Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,
                                const std::string& model,
                                const ModelSettings& settings) {
-  return token_limit(
-      wanted, model,
-      TextModelShape{.max_tokens = settings.max_tokens,
-                     .max_tokens_key = settings.max_tokens_key,
-                     .max_positions = settings.shape.max_positions,
-                     .added_tokens = 2});
+  return token_limit(wanted, model,
+                     TextModelShape{.max_tokens = settings.max_tokens,
+                                    .max_tokens_key = settings.max_tokens_key,
+                                    .max_positions = settings.most_tokens(),
+                                    .added_tokens = 2});
 }
 
 Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,

@@ -66,9 +66,9 @@ Result<LayerHeads> LayerHeads::create(const ViewedLayer& layer,
                                       const OperationOptions& operation_options,
                                       std::size_t sequence) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    HEADWISE_ASSIGN(auto shown,
-                    ShownLayer::of(layer, options, operation_options, sequence,
-                                   /*elements=*/false));
+    HEADWISE_ASSIGN(auto shown, ShownLayer::of(layer, layer.options(options),
+                                               operation_options, sequence,
+                                               /*elements=*/false));
     HEADWISE_TRY(check_head_numbers(layer));
     return LayerHeads(std::make_unique<Parts>(
         Parts{std::move(shown),

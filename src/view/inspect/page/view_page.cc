@@ -334,12 +334,12 @@ struct ViewPage::Parts {
   }
 
   // Adds a layer that has heads.
-  Result<ShownLayer> see(const ViewedLayer& layer,
-                         const AttentionOptions& attention) {
+  Result<ShownLayer> see(const ViewedLayer& layer) {
     HEADWISE_ASSIGN(
         auto shown,
-        ShownLayer::of(layer, attention, settings.operation, settings.sequence,
-                       settings.elements, std::exchange(memory, {})));
+        ShownLayer::of(layer, layer.options(settings.attention),
+                       settings.operation, settings.sequence, settings.elements,
+                       std::exchange(memory, {})));
     HEADWISE_TRY(check_sizes(shown));
     Json sizes_of_this = sizes_json(shown);
     HEADWISE_TRY(check_shared(shown, sizes_of_this));
@@ -383,16 +383,11 @@ Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
 }
 
 Status ViewPage::add(const ViewedLayer& layer) {
-  return add(layer, parts_->settings.attention);
-}
-
-Status ViewPage::add(const ViewedLayer& layer,
-                     const AttentionOptions& attention) {
   if (layer.pruned()) {
     return add_pruned(layer.number, layer.num_heads);
   }
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_ASSIGN(auto shown, parts_->see(layer, attention));
+    HEADWISE_ASSIGN(auto shown, parts_->see(layer));
     parts_->memory = shown.take_memory();
     return ok();
   });
@@ -400,7 +395,7 @@ Status ViewPage::add(const ViewedLayer& layer,
 
 Result<LayerHeads> ViewPage::add_heads(const ViewedLayer& layer) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    HEADWISE_ASSIGN(auto shown, parts_->see(layer, parts_->settings.attention));
+    HEADWISE_ASSIGN(auto shown, parts_->see(layer));
     return LayerHeads(std::make_unique<LayerHeads::Parts>(LayerHeads::Parts{
         std::move(shown),
         {layer.head_numbers.begin(), layer.head_numbers.end()}}));

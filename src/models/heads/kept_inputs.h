@@ -1,0 +1,40 @@
+// What the heads of a text compare in a layer, kept beyond the call that showed
+// it (HeadHooks::see_inputs).
+#pragma once
+
+#include <memory>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/module/head_hooks.h"
+#include "headwise/module/multi_head_attention.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+class KeptInputs {
+ public:
+  // `heads` of a single sequence of the layer `attention`; its values, too, if
+  // `with_values`. Errors: out_of_memory.
+  static Result<std::shared_ptr<const KeptInputs>> of(
+      const HookedHeads& heads, const MultiHeadAttention& attention,
+      bool with_values = false);
+
+  TensorView<const float, 4> query() const { return query_; }
+  // Of a layer whose groups are uneven, one for each query head.
+  TensorView<const float, 4> key() const { return key_; }
+  TensorView<const float, 4> value() const { return value_; }
+  // Of the sequence: without offsets, in exact arithmetic. They look into this
+  // object.
+  const AttentionOptions& options() const { return options_; }
+
+ private:
+  Tensor<float, 4> query_{};
+  Tensor<float, 4> key_{};
+  Tensor<float, 4> value_{};
+  Tensor<float, 1> bias_{};  // its elements
+  AttentionOptions options_{};
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
