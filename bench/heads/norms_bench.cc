@@ -31,7 +31,6 @@
 #include "headwise/attention/forward.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/heads/norm_statistics.h"
-#include "headwise/heads/projected_heads.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/activation.h"
 #include "headwise/steps/layer_norm.h"
@@ -102,15 +101,24 @@ struct Inputs {
         output(Tensor<float, 4>::create({1, tokens, kHeads, kHidden / kHeads})
                    .value()) {
     RandomStream(Seed{2}, 1).fill_normal(x.elements());
-    values = layer.attention.params()->w_v->forward(x, "x", executor).value();
-    heads = ProjectedHeads::of(layer.attention, x, executor).value();
+    const HeadHooks keep{.see_inputs = [&](const HookedHeads& heads) {
+      queries = copied(heads.query);
+      keys = copied(heads.key);
+      values = copied(heads.value);
+      return ok();
+    }};
+    layer.attention.forward(x, x, x, {}, {.hooks = &keep}).value();
   }
 
-  TensorView<const float, 4> query() const { return heads->query(0, length); }
-  TensorView<const float, 4> key() const { return heads->key(0, length); }
-  TensorView<const float, 4> value() const {
-    return {values.data(), {1, length, kHeads, kHidden / kHeads}};
+  static Tensor<float, 4> copied(TensorView<const float, 4> x) {
+    auto copy = Tensor<float, 4>::create(x.extents()).value();
+    std::copy_n(x.data(), copy.size(), copy.data());
+    return copy;
   }
+
+  TensorView<const float, 4> query() const { return queries; }
+  TensorView<const float, 4> key() const { return keys; }
+  TensorView<const float, 4> value() const { return values; }
   TensorView<float, 4> nothing() const {
     return {nullptr, {1, length, kHeads, 0}};
   }
@@ -122,8 +130,9 @@ struct Inputs {
   Layer layer;
   std::size_t length;
   Tensor<float, 3> x;
-  Tensor<float, 3> values;
-  std::optional<ProjectedHeads> heads;
+  Tensor<float, 4> queries;
+  Tensor<float, 4> keys;
+  Tensor<float, 4> values;
   Tensor<float, 4> output;
 };
 

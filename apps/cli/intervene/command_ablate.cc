@@ -160,9 +160,9 @@ Result<AblateSubject> read_ablate_subject(const AblateFlags& flags,
       HookedInput::read(flags.model, text.labelled() ? WithClassifier::required
                                                      : WithClassifier::none));
   AblateSubject subject{std::move(model)};
-  if (subject.model.causal() != nullptr && text.labelled()) {
+  if (subject.model.language() != nullptr && text.labelled()) {
     return option_error("--data", "has labels",
-                        "text alone for a causal model");
+                        "text alone for a language model");
   }
   if (text.labelled()) {
     auto targets = targets_of(text, subject.model.labels());
@@ -188,7 +188,7 @@ Result<AblateSubject> read_ablate_subject(const AblateFlags& flags,
 }
 
 std::vector<EffectMeasure> measures_on(const AblateSubject& subject) {
-  const bool causal = subject.model.causal() != nullptr;
+  const bool causal = subject.model.language() != nullptr;
   return measures_of(causal || !subject.targets.empty(), causal);
 }
 
@@ -214,8 +214,8 @@ Result<EffectMeasure> sorted_by(const AblateFlags& flags,
 // The scores that the effects are computed from.
 ScoreExamples scores_of(const AblateSubject& subject,
                         const HookedModel& model) {
-  if (const CausalModel* const causal = subject.model.causal()) {
-    return next_token_losses(*causal);
+  if (const LanguageModel* const model_of_tokens = subject.model.language()) {
+    return next_token_losses(*model_of_tokens);
   }
   return subject.targets.empty() ? output_distances(model)
                                  : label_scores(model, subject.targets);
@@ -227,7 +227,7 @@ Status check_measured(const AblateSubject& subject,
   if (mean_interval(whole.loss).count != 0) {
     return ok();
   }
-  const bool too_short = subject.model.causal() != nullptr &&
+  const bool too_short = subject.model.language() != nullptr &&
                          std::ranges::all_of(subject.ids, [](const auto& ids) {
                            return ids.size() == 1;
                          });

@@ -12,20 +12,20 @@ Result<HookedInput> HookedInput::read(const std::string& folder,
                                       WithClassifier classifier, ModelUse use) {
   HEADWISE_TRY(check_model_folder(folder));
   HookedInput input(folder);
-  HEADWISE_TRY(is_causal_model(folder) ? input.read_causal(classifier)
-                                       : input.read_sentences(classifier, use));
+  HEADWISE_TRY(is_language_model(folder)
+                   ? input.read_language(classifier, use)
+                   : input.read_sentences(classifier, use));
   HEADWISE_TRY(check_has_heads(input.model().heads()));
   return input;
 }
 
 // With `required` its tokens are the labels.
-Status HookedInput::read_causal(WithClassifier classifier) {
-  HEADWISE_ASSIGN(auto causal, read_causal_model(folder_));
-  causal_ = std::make_unique<CausalModel>(std::move(causal));
-  model_ = hooked_causal(*causal_);
+Status HookedInput::read_language(WithClassifier classifier, ModelUse use) {
+  HEADWISE_ASSIGN(language_, cli::read_language(folder_, {.use = use}));
+  model_ = hooked_language(*language_);
   if (classifier != WithClassifier::none) {
-    for (std::size_t id = 0; id < causal_->shape().vocab_size; ++id) {
-      labels_.emplace_back(causal_->token(static_cast<TokenId>(id)));
+    for (std::size_t id = 0; id < language_->shape().vocab_size; ++id) {
+      labels_.push_back(language_->label(static_cast<TokenId>(id)));
     }
   }
   return ok();
@@ -51,14 +51,14 @@ Status HookedInput::read_sentences(WithClassifier classifier, ModelUse use) {
 }
 
 Result<TokenLimit> HookedInput::limit(std::optional<std::size_t> wanted) const {
-  return causal_ ? token_limit(wanted, folder_, causal_->shape())
-                 : token_limit(wanted, folder_, sentences_->settings());
+  return language_ ? token_limit(wanted, folder_, language_->shape())
+                   : token_limit(wanted, folder_, sentences_->settings());
 }
 
 Result<ModelTokens> HookedInput::encode(std::string_view text,
                                         std::size_t max_tokens) const {
-  if (causal_) {
-    return causal_->encode(text, max_tokens);
+  if (language_) {
+    return language_->encode(text, max_tokens);
   }
   const std::array<std::string_view, 1> texts = {text};
   HEADWISE_ASSIGN(auto tokens,
@@ -67,8 +67,8 @@ Result<ModelTokens> HookedInput::encode(std::string_view text,
 }
 
 std::string_view HookedInput::token(TokenId id) const {
-  return causal_ ? causal_->token(id)
-                 : sentences_->tokenizer().token(id).value_or("");
+  return language_ ? language_->token(id)
+                   : sentences_->tokenizer().token(id).value_or("");
 }
 
 }  // namespace headwise::cli

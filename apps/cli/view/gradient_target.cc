@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "headwise/heads/attribution_target.h"
-#include "headwise/models/vocabulary.h"
 #include "operation/option_errors.h"
 #include "shell/models/label_text.h"
 #include "shell/models/read_model.h"
@@ -39,11 +38,11 @@ Result<std::optional<std::size_t>> find_label(
 
 // The token that --target names; none if it was not given.
 Result<std::optional<TokenId>> find_token(const std::string& token,
-                                          const Vocabulary& vocabulary) {
+                                          const LanguageModel& model) {
   if (token.empty()) {
     return std::optional<TokenId>();
   }
-  const auto found = vocabulary.find(token);
+  const auto found = model.find(token);
   if (!found) {
     return option_error("--target", message("is {}", label_text(token)),
                         "a token of the model's vocabulary");
@@ -75,8 +74,9 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
   }
   const Executor& executor = *heads.options().executor;
   GradientTarget target;
-  HEADWISE_TRY(text.causal ? target.read_causal(flags, text, executor)
-                           : target.read_sentences(flags, text, executor));
+  HEADWISE_TRY(is_language_model(*text.model)
+                   ? target.read_language(flags, text, executor)
+                   : target.read_sentences(flags, text, executor));
   HEADWISE_ASSIGN(const auto value,
                   target.target().value(target.ids(), {}, executor));
   if (!std::isfinite(value)) {
@@ -113,22 +113,21 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
   return ok();
 }
 
-Status GradientTarget::read_causal(const AttributionFlags& flags,
-                                   const ViewedText& text,
-                                   const Executor& executor) {
-  HEADWISE_ASSIGN(auto read, read_causal_model(*text.model));
-  causal_ = std::make_unique<CausalModel>(std::move(read));
-  HEADWISE_ASSIGN(const auto token,
-                  find_token(flags.target, causal_->vocabulary()));
+Status GradientTarget::read_language(const AttributionFlags& flags,
+                                     const ViewedText& text,
+                                     const Executor& executor) {
+  HEADWISE_ASSIGN(language_,
+                  cli::read_language(*text.model, {.use = ModelUse::training}));
+  HEADWISE_ASSIGN(const auto token, find_token(flags.target, *language_));
   HEADWISE_ASSIGN(const auto position, output_token(flags, text));
-  HEADWISE_ASSIGN(auto encoded, causal_->encode(*text.text, text.max_tokens));
+  HEADWISE_ASSIGN(auto encoded, language_->encode(*text.text, text.max_tokens));
   ids_ = std::move(encoded.ids);
   auto target = TokenTarget::create(
-      *causal_, ids_, {.position = position, .token = token}, executor);
+      *language_, ids_, {.position = position, .token = token}, executor);
   if (!target) {
     return error_of_target(target.error());
   }
-  of_.token = causal_->token(target->token());
+  of_.token = language_->label(target->token());
   of_.output_token = target->position();
   target_ = std::make_unique<TokenTarget>(*std::move(target));
   return ok();

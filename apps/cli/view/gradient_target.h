@@ -9,7 +9,7 @@
 #include "attribution_flags.h"
 #include "headwise/base/result.h"
 #include "headwise/heads/attribution_target.h"
-#include "headwise/models/causal_model.h"
+#include "headwise/models/language_model.h"
 #include "headwise/run/executor.h"
 #include "headwise/train/sentence_classifier.h"
 #include "viewed_heads.h"
@@ -32,12 +32,12 @@ class GradientTarget {
   GradientTarget() = default;
   Status read_sentences(const AttributionFlags& flags, const ViewedText& text,
                         const Executor& executor);
-  Status read_causal(const AttributionFlags& flags, const ViewedText& text,
-                     const Executor& executor);
+  Status read_language(const AttributionFlags& flags, const ViewedText& text,
+                       const Executor& executor);
 
   // Only one of them. In memory of their own: the target refers to them.
   std::unique_ptr<SentenceClassifier> sentences_;
-  std::unique_ptr<CausalModel> causal_;
+  std::unique_ptr<LanguageModel> language_;
   std::unique_ptr<AttributionTarget> target_;
   std::vector<TokenId> ids_;
   GradientOf of_;

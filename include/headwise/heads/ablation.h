@@ -97,7 +97,7 @@ ScoreExamples output_distances(const HookedModel& model);
 // For each text the mean over its tokens but the first of -ln p(token | the
 // tokens before it), and the share of them that have the largest logit; both
 // also of repeats alone (NextTokenScore). NaN for a text without such tokens.
-ScoreExamples next_token_losses(const CausalModel& model);
+ScoreExamples next_token_losses(const LanguageModel& model);
 
 struct AblationTask {
   const HookedModel& model;

@@ -21,8 +21,8 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/heads/gradient_attention.h"
-#include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
@@ -185,7 +185,7 @@ class TokenTarget final : public AttributionTarget {
  public:
   // Errors: also out_of_range for a token that the vocabulary does not have.
   static Result<TokenTarget> create(
-      const CausalModel& model, const std::vector<TokenId>& text,
+      const LanguageModel& model, const std::vector<TokenId>& text,
       const TokenTargetOptions& options = {},
       const Executor& executor = Executor::default_executor());
 
@@ -193,7 +193,7 @@ class TokenTarget final : public AttributionTarget {
   TokenId token() const { return token_; }
 
  private:
-  TokenTarget(const CausalModel& model, std::size_t position, TokenId token)
+  TokenTarget(const LanguageModel& model, std::size_t position, TokenId token)
       : model_(&model), position_(position), token_(token) {}
 
   HEADWISE_HIDDEN std::vector<std::vector<std::size_t>> all_heads()
@@ -207,7 +207,7 @@ class TokenTarget final : public AttributionTarget {
   HEADWISE_HIDDEN const MultiHeadAttention& attention(
       std::size_t layer) const override;
 
-  const CausalModel* model_;
+  const LanguageModel* model_;
   std::size_t position_;
   TokenId token_;
 };

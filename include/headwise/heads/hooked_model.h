@@ -22,12 +22,12 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
-#include "headwise/transformer/model_pass.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -60,9 +60,9 @@ class HookedModel {
                                OutputGradient d_outputs) const = 0;
 };
 
-// A causal model. Outputs: the logits of the token after each sequence. The
+// A language model. Outputs: the logits of the token after each sequence. The
 // model must outlive it.
-std::unique_ptr<HookedModel> hooked_causal(const CausalModel& model);
+std::unique_ptr<HookedModel> hooked_language(const LanguageModel& model);
 
 // A sentence encoder. Outputs: the logits of the probe or, without one, the
 // embeddings. Both must outlive the model.

@@ -55,13 +55,13 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
-#include "headwise/transformer/model_pass.h"
-#include "headwise/models/text_model.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/vocabulary.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -100,7 +100,7 @@ class CausalSaved {
 };
 
 // A model that was moved from can only be destroyed or assigned to.
-class CausalModel final : public TextModel {
+class CausalModel final : public LanguageModel {
  public:
   // Draws the parameters: embeddings from N(0, 1), linear maps as PyTorch's
   // nn.Linear, norms 1 and 0. Errors: invalid_argument for a size of 0, a
@@ -128,15 +128,14 @@ class CausalModel final : public TextModel {
   // x after the last layer, (rows, hidden_size). Errors: those of run(), and
   // shape_mismatch for the hidden states of pass.from.
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
-                                  const ModelPass& pass = {}) const;
-  // The logits of such x, (rows, vocab_size), of any rows. Errors:
-  // shape_mismatch, out_of_memory.
-  HEADWISE_HIDDEN Result<Tensor<float, 2>> unembed(
+                                  const ModelPass& pass = {}) const override;
+  Result<Tensor<float, 2>> unembed(
       TensorView<const float, 2> hidden,
-      const Executor* executor = nullptr) const;
-  // Both: (rows, vocab_size).
-  Result<Tensor<float, 2>> logits(const RaggedTokens& ids,
-                                  const ModelPass& pass = {}) const;
+      const Executor* executor = nullptr) const override;
+  Result<ModelGradients> gate_gradients(const RaggedTokens& ids,
+                                        const ModelPass& pass,
+                                        LogitsGradient d_logits) const override;
+  std::optional<TokenId> find(std::string_view token) const override;
   // The same logits, and what backward() needs. Errors: also invalid_argument
   // for pass.from, before_layer, before_each and hooks.edit.
   Result<CausalSaved> forward_for_backward(const RaggedTokens& ids,

@@ -23,7 +23,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/models/causal_model.h"
+#include "headwise/models/language_model.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
@@ -40,9 +40,9 @@ struct NextTokenScore {
 };
 
 // For each text; the logits of a few at a time are in memory. Errors: those of
-// CausalModel::logits().
+// LanguageModel::logits().
 Result<std::vector<NextTokenScore>> next_token_scores(
-    const CausalModel& model, const RaggedTokens& texts,
+    const LanguageModel& model, const RaggedTokens& texts,
     const ModelPass& pass = {});
 
 // The share of the repeats of all texts that is right; NaN without any.

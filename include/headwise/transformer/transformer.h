@@ -113,7 +113,8 @@ class Transformer {
  public:
   static Result<Transformer> read(const std::string& path,
                                   const ModelAccess& access = {});
-  // What the settings say, without the parameters: `has_logits` is false.
+  // What the settings say, without the parameters: whether it `has_logits`, if
+  // only they may say so, is false.
   static Result<TransformerShape> read_shape(const std::string& path);
 
   const TransformerShape& shape() const;

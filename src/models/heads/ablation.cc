@@ -183,10 +183,10 @@ class BatchRun {
       entry->second = std::move(copy).without_batch();
       return ok();
     };
-    options.hooks.edit = [&](std::size_t layer, const HeadContext& context) {
-      if (!ablated.second.empty() && layer == ablated.first) {
+    options.hooks.edit = [&](HookPlace at, const HeadContext& context) {
+      if (!ablated.second.empty() && at.layer == ablated.first) {
         replace_heads({ablated.second, replacement_, offsets_,
-                       task_.model.causal(), means_of(layer)},
+                       task_.model.causal(), means_of(at.layer), at.first_row},
                       context);
       }
       return ok();

@@ -75,7 +75,7 @@ ScoreExamples label_scores(const HookedModel& classifier,
   };
 }
 
-ScoreExamples next_token_losses(const CausalModel& model) {
+ScoreExamples next_token_losses(const LanguageModel& model) {
   return [&](const ScoredBatch& batch) {
     return catching_out_of_memory([&]() -> Result<ExampleScores> {
       HEADWISE_ASSIGN(const auto logits,

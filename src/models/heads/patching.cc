@@ -207,9 +207,9 @@ class PatchedTexts {
                     copies_of(clean_.entries[layer], patches.size()));
     ModelPass pass{.from = LayerEntry{layer, entry.view()},
                    .executor = &executor};
-    pass.hooks.edit = [&](std::size_t at, const HeadContext& heads) {
-      if (at == layer) {
-        patch(patches, heads.context);
+    pass.hooks.edit = [&](HookPlace at, const HeadContext& heads) {
+      if (at.layer == layer) {
+        patch(patches, at.first_row, heads.context);
       }
       return ok();
     };
@@ -234,14 +234,16 @@ class PatchedTexts {
     return copies;
   }
 
-  void patch(std::span<const Patch> patches,
+  // The texts of `context`, of which the first begins in this row.
+  void patch(std::span<const Patch> patches, std::size_t first_row,
              TensorView<float, 4> context) const {
     const std::size_t L = task_.clean.size();
-    for (std::size_t n = 0; n < patches.size(); ++n) {
+    const std::size_t first = first_row / L;
+    for (std::size_t n = first; n < first + context.extent(1) / L; ++n) {
       const auto [layer, h, begin, end, effect] = patches[n];
       for (std::size_t i = begin; i < end; ++i) {
         for (std::size_t d = 0; d < context.extent(3); ++d) {
-          context(0, n * L + i, h, d) = patched_[layer](i, h, d);
+          context(0, (n - first) * L + i, h, d) = patched_[layer](i, h, d);
         }
       }
     }

@@ -10,8 +10,14 @@ namespace {
 void average_values(const ReplacedHeads& replaced, const HeadContext& context,
                     std::size_t h, std::size_t kv_head, std::size_t d) {
   for (std::size_t s = 0; s + 1 < replaced.offsets.size(); ++s) {
-    const auto begin = static_cast<std::size_t>(replaced.offsets[s]);
-    const auto end = static_cast<std::size_t>(replaced.offsets[s + 1]);
+    const auto first = static_cast<std::size_t>(replaced.offsets[s]);
+    if (first < replaced.first_row ||
+        first >= replaced.first_row + context.context.extent(1)) {
+      continue;
+    }
+    const std::size_t begin = first - replaced.first_row;
+    const std::size_t end =
+        static_cast<std::size_t>(replaced.offsets[s + 1]) - replaced.first_row;
     double sum = 0;
     for (std::size_t row = begin; row < end; ++row) {
       sum += static_cast<double>(context.value(0, row, kv_head, d));

@@ -17,6 +17,9 @@ struct ReplacedHeads {
   std::span<const std::int64_t> offsets;  // where the sequences begin, and end
   bool causal;                            // for `uniform`
   std::span<const double> means;          // for `mean`: (heads, v_head_dim)
+  // The row of all sequences that the context begins with; it may end before
+  // the last sequence.
+  std::size_t first_row = 0;
 };
 
 // In a layer of a ragged batch; heads that share values do so evenly.

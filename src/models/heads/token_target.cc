@@ -25,7 +25,7 @@ Status check_position(const std::vector<TokenId>& text, std::size_t position) {
 }
 
 // (1, vocab_size): of the token after `position`.
-Result<Tensor<float, 2>> logits_at(const CausalModel& model,
+Result<Tensor<float, 2>> logits_at(const LanguageModel& model,
                                    const std::vector<TokenId>& text,
                                    std::size_t position, HeadGateSpan gates,
                                    const Executor& executor) {
@@ -39,7 +39,7 @@ Result<Tensor<float, 2>> logits_at(const CausalModel& model,
 
 }  // namespace
 
-Result<TokenTarget> TokenTarget::create(const CausalModel& model,
+Result<TokenTarget> TokenTarget::create(const LanguageModel& model,
                                         const std::vector<TokenId>& text,
                                         const TokenTargetOptions& options,
                                         const Executor& executor) {
@@ -88,15 +88,18 @@ Result<std::vector<Tensor<float, 2>>> TokenTarget::compute_gradients(
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
     HEADWISE_TRY(check_position(text, position_));
-    HEADWISE_ASSIGN(auto saved, model_->forward_for_backward(
-                                    {text}, {.head_gates = gates,
-                                             .hooks = hooks,
-                                             .executor = &executor}));
-    HEADWISE_ASSIGN(auto d_logits,
-                    Tensor<float, 2>::create(saved.logits().extents()));
-    d_logits(position_, static_cast<std::size_t>(token_)) = 1;
-    HEADWISE_ASSIGN(auto gradients,
-                    model_->backward(saved, d_logits, ModelWanted::gates));
+    const auto d_logits =
+        [&](TensorView<const float, 2> logits) -> Result<Tensor<float, 2>> {
+      HEADWISE_ASSIGN(auto d, Tensor<float, 2>::create(logits.extents()));
+      d(position_, static_cast<std::size_t>(token_)) = 1;
+      return d;
+    };
+    HEADWISE_ASSIGN(
+        auto gradients,
+        model_->gate_gradients(
+            {text},
+            {.head_gates = gates, .hooks = hooks, .executor = &executor},
+            d_logits));
     return std::move(gradients.head_gates);
   });
 }

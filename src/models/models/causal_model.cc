@@ -218,10 +218,16 @@ Result<Tensor<float, 2>> CausalModel::unembed(TensorView<const float, 2> hidden,
   return caught_out_of_memory();
 }
 
-Result<Tensor<float, 2>> CausalModel::logits(const RaggedTokens& ids,
-                                             const ModelPass& pass) const {
-  HEADWISE_ASSIGN(const auto x, hidden(ids, pass));
-  return unembed(x.view(), pass.executor);
+Result<ModelGradients> CausalModel::gate_gradients(
+    const RaggedTokens& ids, const ModelPass& pass,
+    LogitsGradient d_logits) const {
+  HEADWISE_ASSIGN(auto saved, forward_for_backward(ids, pass));
+  HEADWISE_ASSIGN(const auto d, d_logits(saved.logits()));
+  return backward(saved, d, ModelWanted::gates);
+}
+
+std::optional<TokenId> CausalModel::find(std::string_view token) const {
+  return vocabulary().find(token);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

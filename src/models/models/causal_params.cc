@@ -10,8 +10,8 @@
 #include "interop/find_params.h"
 #include "interop/folder.h"
 #include "interop/param_file.h"
-#include "transformer/kept_heads.h"
 #include "models/model_files.h"
+#include "transformer/kept_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -7,9 +7,9 @@
 #include "interop/atomic_folder.h"
 #include "interop/folder.h"
 #include "models/causal_state.h"
-#include "transformer/kept_heads.h"
 #include "models/model_folder.h"
 #include "models/model_params.h"
+#include "transformer/kept_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

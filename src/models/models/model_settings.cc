@@ -78,14 +78,7 @@ Status check_no_added_tokens(const std::string& folder) {
 Status find_bert_tokenizer(const std::string& folder, std::string& file) {
   HEADWISE_TRY(check_no_added_tokens(folder));
   HEADWISE_ASSIGN(file, vocabulary_path(folder));
-  HEADWISE_TRY(check_regular_file("read_tokenizer", file));
-  HEADWISE_ASSIGN(const bool is_there, is_regular_file(kModelSettings, file));
-  return is_there
-             ? ok()
-             : Status(FileSubject{std::string(kModelSettings), folder}.error(
-                   ErrorCode::io_error,
-                   "has no vocab.txt and no "
-                   "tokenizer.json"));
+  return ok();
 }
 
 // The tokenizer's settings, and what sentence-transformers makes of them.

@@ -174,6 +174,15 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
     const std::string& inner = settings.transformer_folder;
     const std::string& path = settings.tokenizer_file;
+    if (path != inner) {
+      HEADWISE_TRY(check_regular_file("read_tokenizer", path));
+      HEADWISE_ASSIGN(const auto is_there,
+                      is_regular_file(kSentenceEncoder, path));
+      if (!is_there) {
+        return FileSubject{std::string(kSentenceEncoder), inner}.error(
+            ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
+      }
+    }
     HEADWISE_ASSIGN(auto tokenizer,
                     Tokenizer::read(path, settings.normalization));
     if (tokenizer.vocab_size() > settings.shape.vocab_size) {

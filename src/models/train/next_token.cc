@@ -33,7 +33,7 @@ Status check_tokens(const std::vector<TokenId>& text, std::size_t vocab_size) {
 }
 
 // Texts [begin, end).
-Status add_scores(const CausalModel& model, const RaggedTokens& texts,
+Status add_scores(const LanguageModel& model, const RaggedTokens& texts,
                   std::size_t begin, std::size_t end, const ModelPass& pass,
                   std::vector<NextTokenScore>& scores) {
   const auto at = [&](std::size_t n) {
@@ -91,7 +91,7 @@ Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
 }
 
 Result<std::vector<NextTokenScore>> next_token_scores(
-    const CausalModel& model, const RaggedTokens& texts,
+    const LanguageModel& model, const RaggedTokens& texts,
     const ModelPass& pass) try {
   constexpr std::size_t kTokens = 512;  // at a time
   std::vector<NextTokenScore> scores;

@@ -146,7 +146,9 @@ TransformerShape shape_of(const Description& description) {
       .token_types = embedding.token_types,
       .norm_eps = stack.norm.eps,
       .norm_kind = stack.norm.kind,
-      .causal = stack.causal};
+      .causal = stack.causal,
+      .has_logits =
+          description.unembedding && !description.unembedding->may_miss};
   if (const auto& encoder = description.encoder) {
     shape.encoder_layers = encoder->stack.layers.size();
     shape.encoder_heads = encoder->stack.heads.num_heads;

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "headwise/heads/norm_statistics.h"
-#include "headwise/heads/projected_heads.h"
 #include "headwise/heads/rollout.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
@@ -74,28 +73,17 @@ std::vector<PaddedLayer> layers_of(const TextModel& model,
                    *config.v_head_dim)});
     }
   }
-  const Executor& executor = Executor::default_executor();
   for (std::size_t text = 0; text < texts.size(); ++text) {
-    const std::size_t L = texts[text].L();
     const RaggedTokens ids = {texts[text].ids};
-    const auto see = [&](std::size_t n,
-                         TensorView<const float, 3> input) -> Status {
-      const auto layer = std::ranges::find(layers, n, &PaddedLayer::number);
-      if (layer == layers.end()) {
-        return ok();
-      }
-      const MultiHeadAttention& attention = model.attention(n);
-      const auto heads = ProjectedHeads::of(attention, input, executor).value();
-      const auto value =
-          attention.params()->w_v->forward(input, "input", executor).value();
-      put(heads.query(0, L), text, layer->query);
-      put(heads.key(0, L), text, layer->key);
-      put({value.data(),
-           {1, L, layer->value.extent(2), layer->value.extent(3)}},
-          text, layer->value);
+    const auto see = [&](HookPlace at, const HookedHeads& heads) {
+      const auto layer =
+          std::ranges::find(layers, at.layer, &PaddedLayer::number);
+      put(heads.query, text, layer->query);
+      put(heads.key, text, layer->key);
+      put(heads.value, text, layer->value);
       return ok();
     };
-    model.run(ids, {.before_each = see}).value();
+    model.run(ids, {.hooks = {.see_inputs = see}}).value();
   }
   return layers;
 }

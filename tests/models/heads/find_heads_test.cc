@@ -50,13 +50,12 @@ std::map<Head, std::vector<double>> scores_one_by_one(const StubModel& model,
       for (std::size_t h = 0; h < heads.size(); ++h) {
         if (pattern == HeadPattern::positional) {
           profiles[{at.layer, heads[h]}].push_back(
-              offset_profiles(at.query, at.key, causal, at.executor)
-                  .value()[h]);
+              offset_profiles(at.query, at.key, causal, at.options).value()[h]);
         } else {
           scores[{at.layer, heads[h]}].push_back(
               pattern_scores(pattern,
                              {.ids = ids, .separators = separators.elements()},
-                             at.query, at.key, causal, at.executor)
+                             at.query, at.key, causal, at.options)
                   .value()[h]);
         }
       }

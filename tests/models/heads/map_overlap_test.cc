@@ -22,7 +22,9 @@ struct Model {
   std::vector<ComparedLayer> layers() const {
     std::vector<ComparedLayer> all;
     for (const Heads& layer : heads) {
-      all.push_back({layer.query, layer.key});
+      all.push_back({layer.query,
+                     layer.key,
+                     {.mask = causal ? headwise::causal() : Mask()}});
     }
     return all;
   }
@@ -45,8 +47,7 @@ Tensor<double, 2> overlaps(const Model& a, const Model& b,
   const auto layers_a = a.layers();
   const auto layers_b = b.layers();
   const auto executor = Executor::with_threads(threads).value();
-  return map_overlaps({layers_a, a.causal}, {layers_b, b.causal}, &executor)
-      .value();
+  return map_overlaps(layers_a, layers_b, &executor).value();
 }
 
 // The maps of all heads, in plain matrices.
@@ -132,7 +133,7 @@ TEST(MapOverlapTest, RefusesWeightsThatAreNaN) {
       std::numeric_limits<float>::quiet_NaN();
   const auto a = models.a.layers();
   const auto b = models.b.layers();
-  const auto done = map_overlaps({b}, {a});
+  const auto done = map_overlaps(b, a);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::bad_data);
   EXPECT_EQ(done.error().message(),
@@ -145,7 +146,7 @@ TEST(MapOverlapTest, RefusesDifferentNumbersOfTokens) {
   models.b.heads.push_back(random_heads(6, 2, 2, 16, 7));
   const auto a = models.a.layers();
   const auto b = models.b.layers();
-  const auto done = map_overlaps({a}, {b});
+  const auto done = map_overlaps(a, b);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::shape_mismatch);
   EXPECT_EQ(done.error().message(),

@@ -40,7 +40,7 @@ NaiveOffset naive_offset(const Tensor<double, 3>& weights, std::size_t h,
 
 std::vector<OffsetProfile> profiles_of(const Heads& heads, bool causal) {
   return offset_profiles(heads.query, heads.key, causal,
-                         Executor::default_executor())
+                         {.mask = causal ? headwise::causal() : Mask()})
       .value();
 }
 

@@ -77,11 +77,12 @@ class PatternScoresTest : public ::testing::TestWithParam<bool> {
   }
   std::vector<double> scores(HeadPattern pattern) const {
     return pattern_scores(pattern, text(), heads_.query, heads_.key, causal_,
-                          Executor::default_executor())
+                          options_)
         .value();
   }
 
   bool causal_ = GetParam();
+  AttentionOptions options_ = {.mask = causal_ ? causal() : Mask()};
   Heads heads_ = random_heads(kLength, 4, 2, 8, 31);
   std::vector<TokenId> ids_ = repeated_tokens();
   Tensor<bool, 1> separators_ = coin_tosses<1>({kLength}, 7, 0.1);
@@ -148,8 +149,10 @@ TEST_P(PatternScoresTest, OfEqualAttentionAreTheUniformScores) {
 
 TEST_P(PatternScoresTest, DoNotDependOnTheThreads) {
   const Executor one = Executor::with_threads(1).value();
+  AttentionOptions alone = options_;
+  alone.executor = &one;
   EXPECT_EQ(pattern_scores(HeadPattern::induction, text(), heads_.query,
-                           heads_.key, causal_, one)
+                           heads_.key, causal_, alone)
                 .value(),
             scores(HeadPattern::induction));
 }
@@ -171,7 +174,7 @@ TEST_P(PatternScoresTest, AreNoNumberWhereNoQueryHasAKey) {
 TEST_P(PatternScoresTest, RefuseATextOfAnotherLength) {
   ids_.pop_back();
   EXPECT_THAT(pattern_scores(HeadPattern::self, text(), heads_.query,
-                             heads_.key, causal_, Executor::default_executor()),
+                             heads_.key, causal_, options_),
               HasError({.code = ErrorCode::shape_mismatch,
                         .argument = "ids",
                         .given = {"(100)"}}));
@@ -180,14 +183,14 @@ TEST_P(PatternScoresTest, RefuseATextOfAnotherLength) {
       pattern_scores(
           HeadPattern::self,
           {.ids = ids_, .separators = separators_.elements().first(7)},
-          heads_.query, heads_.key, causal_, Executor::default_executor()),
+          heads_.query, heads_.key, causal_, options_),
       HasError({.code = ErrorCode::shape_mismatch, .argument = "separators"}));
 }
 
 TEST_P(PatternScoresTest, RefuseThePatternOfSeveralTexts) {
   EXPECT_THAT(
       pattern_scores(HeadPattern::positional, text(), heads_.query, heads_.key,
-                     causal_, Executor::default_executor()),
+                     causal_, options_),
       HasError({.code = ErrorCode::invalid_argument, .argument = "pattern"}));
 }
 

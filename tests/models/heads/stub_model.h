@@ -97,10 +97,12 @@ class StubModel final : public TextModel {
         rows.insert(rows.end(), row, row + kSize);
       }
     }
-    for (std::size_t layer = 0; layer < *pass.before_layer; ++layer) {
-      HEADWISE_TRY(pass.before_each(
-          layer, {rows.data(), {1, rows.size() / kSize, kSize}}));
-      HEADWISE_TRY(add_attention(layers_[layer], ids, *pass.executor, rows));
+    for (std::size_t n = 0; n < pass.before_layer.value_or(2); ++n) {
+      if (pass.before_each) {
+        HEADWISE_TRY(pass.before_each(
+            n, {rows.data(), {1, rows.size() / kSize, kSize}}));
+      }
+      HEADWISE_TRY(add_attention(n, ids, pass, rows));
     }
     return ok();
   }
@@ -108,16 +110,22 @@ class StubModel final : public TextModel {
  private:
   static constexpr std::size_t kSize = 16;
 
-  Status add_attention(const MultiHeadAttention& layer, const RaggedTokens& ids,
-                       const Executor& executor,
-                       std::vector<float>& rows) const {
+  // Sequence by sequence, as the hooks see it.
+  Status add_attention(std::size_t n, const RaggedTokens& ids,
+                       const ModelPass& pass, std::vector<float>& rows) const {
     AttentionOptions options;
     options.mask = shape_.causal ? causal() : Mask();
-    options.executor = &executor;
+    options.executor = pass.executor;
     float* first = rows.data();
     for (const auto& sequence : ids) {
+      const HookPlace at{n,
+                         static_cast<std::size_t>(first - rows.data()) / kSize};
+      const HeadHooks hooks{.see_inputs = [&](const HookedHeads& heads) {
+        return pass.hooks.see_inputs ? pass.hooks.see_inputs(at, heads) : ok();
+      }};
       const TensorView<const float, 3> x(first, {1, sequence.size(), kSize});
-      HEADWISE_ASSIGN(const auto added, layer.forward(x, x, x, options));
+      HEADWISE_ASSIGN(const auto added,
+                      layers_[n].forward(x, x, x, options, {.hooks = &hooks}));
       for (const float value : added.output.elements()) {
         *first++ += value;
       }

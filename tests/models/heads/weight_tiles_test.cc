@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "heads/naive_weights.h"
-#include "heads/weight_rows.h"
 #include "headwise/run/executor.h"
 #include "support/matchers.h"
 
@@ -39,9 +38,16 @@ class WeightTilesTest : public testing::TestWithParam<bool> {
     EXPECT_LT(farthest_, 1e-5);
   }
 
+  WeighedHeads weighed() const {
+    return {heads_.query, heads_.key, options_, no_options_};
+  }
+
   // Four query heads read two heads of keys.
   Heads heads_ = random_heads(kLength, 4, 2, 8, 300);
   Executor executor_ = Executor::with_threads(2).value();
+  AttentionOptions options_ = {.mask = GetParam() ? causal() : Mask(),
+                               .executor = &executor_};
+  OperationOptions no_options_;
 
  private:
   Tensor<double, 3> expected_ = naive_weights(heads_, GetParam());
@@ -55,27 +61,13 @@ INSTANTIATE_TEST_SUITE_P(Masks, WeightTilesTest, testing::Bool(),
                            return causal.param ? "Causal" : "Full";
                          });
 
-TEST_P(WeightTilesTest, EveryQueryIsVisitedOnce) {
-  EXPECT_TRUE(
-      visit_weights(heads_.query, heads_.key, GetParam(), executor_,
-                    [&](std::size_t first, TensorView<const float, 4> weights) {
-                      add(first, weights);
-                    }));
-  expect_all();
-}
-
 TEST_P(WeightTilesTest, SomeQueriesHaveTheBitsOfAll) {
-  const auto all = weights_of_queries(heads_.query, heads_.key, GetParam(), 0,
-                                      kLength, executor_)
-                       .value();
+  const auto all = weights_of_queries(weighed(), 0, kLength).value();
   // In memory that held other numbers.
-  auto memory =
-      weights_of_queries(heads_.query, heads_.key, false, 0, 70, executor_)
-          .value();
+  auto memory = weights_of_queries(weighed(), 0, 70).value();
   const float* const place = memory.data();
-  const auto some = weights_of_queries(heads_.query, heads_.key, GetParam(), 48,
-                                       53, executor_, std::move(memory))
-                        .value();
+  const auto some =
+      weights_of_queries(weighed(), 48, 53, std::move(memory)).value();
   EXPECT_EQ(some.data(), place);
   for (std::size_t h = 0; h < 4; ++h) {
     EXPECT_TRUE(std::equal(&some(0, h, 0, 0), &some(0, h, 0, 0) + 53 * kLength,
@@ -83,11 +75,9 @@ TEST_P(WeightTilesTest, SomeQueriesHaveTheBitsOfAll) {
   }
 }
 
-TEST_P(WeightTilesTest, RowsOfACallHaveItsMask) {
+TEST_P(WeightTilesTest, EveryQueryIsVisitedOnce) {
   EXPECT_TRUE(for_weight_rows(
-      heads_.query, heads_.key,
-      {.mask = GetParam() ? causal() : Mask(), .executor = &executor_}, {},
-      [&](std::size_t first, TensorView<const float, 4> weights) {
+      weighed(), [&](std::size_t first, TensorView<const float, 4> weights) {
         add(first, weights);
         return ok();
       }));
@@ -97,11 +87,10 @@ TEST_P(WeightTilesTest, RowsOfACallHaveItsMask) {
 TEST_P(WeightTilesTest, AnErrorEndsTheWalkOverRows) {
   int calls = 0;
   const Status done =
-      for_weight_rows(heads_.query, heads_.key, {}, {},
-                      [&](std::size_t, TensorView<const float, 4>) {
-                        ++calls;
-                        return Status(value_error("see", "x", "1", "0"));
-                      });
+      for_weight_rows(weighed(), [&](std::size_t, TensorView<const float, 4>) {
+        ++calls;
+        return Status(value_error("see", "x", "1", "0"));
+      });
   EXPECT_FALSE(done);
   EXPECT_EQ(calls, 1);
 }

@@ -97,6 +97,12 @@ Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder,
   return read_for(option, read_text_model(folder));
 }
 
+Result<std::unique_ptr<LanguageModel>> read_language(
+    const std::string& folder, const ModelAccess& access) {
+  HEADWISE_TRY(check_model_folder(folder));
+  return read_for("--model", read_language_model(folder, access));
+}
+
 Result<CausalModel> read_causal_model(const std::string& folder) {
   HEADWISE_TRY(check_model_folder(folder));
   return read_for("--model", CausalModel::read(folder));

@@ -10,6 +10,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
 #include "headwise/train/sentence_classifier.h"
@@ -30,6 +31,9 @@ Result<SentenceEncoder> read_model(const std::string& folder,
 // The same for read_text_model().
 Result<std::unique_ptr<TextModel>> read_any_model(
     const std::string& folder, std::string_view option = "--model");
+// The same for read_language_model().
+Result<std::unique_ptr<LanguageModel>> read_language(
+    const std::string& folder, const ModelAccess& access = {});
 // The same for CausalModel::read().
 Result<CausalModel> read_causal_model(const std::string& folder);
 // The classifier, if there is one, of a folder whose encoder was read. Errors:

@@ -212,11 +212,15 @@ TEST(ViewPageTest, ALayerMayHaveAMaskOfItsOwnButNoOtherScale) {
   const std::string expected = page_of(heads, settings);
   settings.attention.mask = {};
   ViewPage page = ViewPage::create(settings).value();
-  ASSERT_TRUE(page.add(heads.layer(), own));
+  ViewedLayer layer = heads.layer();
+  layer.attention = std::make_shared<const AttentionOptions>(own);
+  ASSERT_TRUE(page.add(layer));
   EXPECT_EQ(page.html().value(), expected);
   AttentionOptions other = settings.attention;
   other.scale = 0.25;
-  const Status s = page.add(heads.layer(1), other);
+  layer.number = 1;
+  layer.attention = std::make_shared<const AttentionOptions>(other);
+  const Status s = page.add(layer);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().details().argument, "scale");
   EXPECT_EQ(page.html().value(), expected);

@@ -9,7 +9,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kHookedCausal = "hooked_model";
+constexpr std::string_view kHookedLanguage = "hooked_model";
 
 // For each sequence, the row of its last token.
 Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
@@ -17,7 +17,7 @@ Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
   std::size_t row = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     if (ids[n].empty()) {
-      return argument_error(kHookedCausal, "ids[" + std::to_string(n) + "]",
+      return argument_error(kHookedLanguage, "ids[" + std::to_string(n) + "]",
                             "has no tokens", "at least 1");
     }
     row += ids[n].size();
@@ -38,9 +38,9 @@ Result<Tensor<float, 2>> rows_of_tokens(TensorView<const float, 2> x,
   return taken;
 }
 
-class HookedCausal final : public HookedModel {
+class HookedLanguage final : public HookedModel {
  public:
-  explicit HookedCausal(const CausalModel& model) : model_(model) {}
+  explicit HookedLanguage(const LanguageModel& model) : model_(model) {}
 
   std::vector<std::vector<std::size_t>> heads() const override {
     return heads_left(model_);
@@ -67,28 +67,29 @@ class HookedCausal final : public HookedModel {
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
       HEADWISE_ASSIGN(const auto rows, last_rows(ids));
-      HEADWISE_ASSIGN(auto saved, model_.forward_for_backward(ids, pass));
-      HEADWISE_ASSIGN(const auto logits, rows_of_tokens(saved.logits(), rows));
-      HEADWISE_ASSIGN(const auto d, d_outputs(logits));
-      HEADWISE_ASSIGN(auto d_logits,
-                      Tensor<float, 2>::create(saved.logits().extents()));
-      for (std::size_t n = 0; n < rows.size(); ++n) {
-        std::copy_n(&d(n, 0), d.extent(1), &d_logits(rows[n], 0));
-      }
-      const auto gradients =
-          model_.backward(saved, d_logits, ModelWanted::gates);
+      const auto d_logits =
+          [&](TensorView<const float, 2> all) -> Result<Tensor<float, 2>> {
+        HEADWISE_ASSIGN(const auto logits, rows_of_tokens(all, rows));
+        HEADWISE_ASSIGN(const auto d, d_outputs(logits));
+        HEADWISE_ASSIGN(auto d_all, Tensor<float, 2>::create(all.extents()));
+        for (std::size_t n = 0; n < rows.size(); ++n) {
+          std::copy_n(&d(n, 0), d.extent(1), &d_all(rows[n], 0));
+        }
+        return d_all;
+      };
+      const auto gradients = model_.gate_gradients(ids, pass, d_logits);
       return gradients ? ok() : Status(gradients.error());
     });
   }
 
  private:
-  const CausalModel& model_;
+  const LanguageModel& model_;
 };
 
 }  // namespace
 
-std::unique_ptr<HookedModel> hooked_causal(const CausalModel& model) {
-  return std::make_unique<HookedCausal>(model);
+std::unique_ptr<HookedModel> hooked_language(const LanguageModel& model) {
+  return std::make_unique<HookedLanguage>(model);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

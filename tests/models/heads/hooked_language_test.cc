@@ -34,9 +34,9 @@ double loss_of(const std::vector<TokenId>& text, const Tensor<float, 2>& logits,
   return loss / static_cast<double>(text.size() - 1);
 }
 
-TEST(HookedCausalTest, OutputsAreTheLogitsAfterEachText) {
+TEST(HookedLanguageTest, OutputsAreTheLogitsAfterEachText) {
   const CausalModel causal = small_causal_model();
-  const auto model = hooked_causal(causal);
+  const auto model = hooked_language(causal);
   EXPECT_TRUE(model->causal());
   const auto hidden = model->hidden(kTexts, {}).value();
   const auto outputs = model->outputs(kTexts, hidden.view(), nullptr).value();
@@ -46,9 +46,9 @@ TEST(HookedCausalTest, OutputsAreTheLogitsAfterEachText) {
   }
 }
 
-TEST(HookedCausalTest, AblatedHeadsHaveTheLossOfGates) {
+TEST(HookedLanguageTest, AblatedHeadsHaveTheLossOfGates) {
   const CausalModel causal = small_causal_model();
-  const auto model = hooked_causal(causal);
+  const auto model = hooked_language(causal);
   const auto scores =
       ablate({*model, kTexts, next_token_losses(causal)}, {{{0, 1}, {1, 2}}})
           .value();
@@ -74,7 +74,7 @@ TEST(HookedCausalTest, AblatedHeadsHaveTheLossOfGates) {
   EXPECT_EQ(effect_of(scores.whole, scores.ablated[0]).loss.count, 2u);
 }
 
-TEST(HookedCausalTest, AccuracyIsTheShareOfNextTokens) {
+TEST(HookedLanguageTest, AccuracyIsTheShareOfNextTokens) {
   const CausalModel causal = small_causal_model();
   const auto logits = causal.logits({{5, 6, 8}}).value();
   const auto predicted = [&](std::size_t row) {
@@ -82,17 +82,17 @@ TEST(HookedCausalTest, AccuracyIsTheShareOfNextTokens) {
   };
   // The first prediction of this text is right, whatever follows.
   const RaggedTokens ids = {{5, predicted(0), 8}};
-  const auto model = hooked_causal(causal);
+  const auto model = hooked_language(causal);
   const auto hidden = model->hidden(ids, {}).value();
   const auto scores =
       next_token_losses(causal)({0, ids, hidden.view(), hidden.view()}).value();
   EXPECT_GE(scores.correct[0], 0.5);
 }
 
-TEST(HookedCausalTest, RepeatsHaveTheScoresOfNextTokenScores) {
+TEST(HookedLanguageTest, RepeatsHaveTheScoresOfNextTokenScores) {
   const CausalModel causal = small_causal_model();
   const RaggedTokens ids = {{5, 6, 8, 5, 6, 8}, {9, 8}, {7, 7, 7, 7}};
-  const auto model = hooked_causal(causal);
+  const auto model = hooked_language(causal);
   const auto scores =
       ablate({*model, ids, next_token_losses(causal)}, {{{0, 1}}}).value();
   const auto want = next_token_scores(causal, ids).value();
@@ -116,9 +116,9 @@ TEST(HookedCausalTest, RepeatsHaveTheScoresOfNextTokenScores) {
           2);
 }
 
-TEST(HookedCausalTest, APatchBeforeADifferenceDoesNothing) {
+TEST(HookedLanguageTest, APatchBeforeADifferenceDoesNothing) {
   const CausalModel causal = small_causal_model();
-  const auto model = hooked_causal(causal);
+  const auto model = hooked_language(causal);
   const PatchTask task{*model, {5, 6, 8, 9, 7}, {5, 6, 11, 9, 7}, log_odds(3)};
   const PatchEffects exact = patch_heads(task).value();
   const PatchEffects fast = approximate_patches(task).value();
