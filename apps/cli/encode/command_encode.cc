@@ -195,20 +195,20 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
 
 void add_encode_options(const Arguments& command, EncodeFlags& flags) {
   command.keep_line(flags.line);
-  command.add(
-      {{"--model", &flags.model, input_file("DIR"),
-        "a BERT-family model folder: config.json, vocab.txt, model.safetensors",
-        required()},
-       {"FILE", &flags.sentences, input_file("FILE|-"),
-        "one sentence per line (default -: standard input)"},
-       {"--out", &flags.out, output_file("FILE.npy"),
-        "write the embeddings: (sentences, size)"},
-       {"--json", &flags.json, printed(),
-        "print one line of JSON per sentence"},
-       threads_option(flags.threads),
-       arithmetic_option(flags.arithmetic),
-       flags.save_every.option(),
-       deadline_option(flags.deadline)});
+  command.add({{"--model", &flags.model, input_file("DIR|FILE"),
+                "a model folder (config.json, tokenizer.json or vocab.txt, "
+                "model.safetensors), or a GGUF file",
+                required()},
+               {"FILE", &flags.sentences, input_file("FILE|-"),
+                "one sentence per line (default -: standard input)"},
+               {"--out", &flags.out, output_file("FILE.npy"),
+                "write the embeddings: (sentences, size)"},
+               {"--json", &flags.json, printed(),
+                "print one line of JSON per sentence"},
+               threads_option(flags.threads),
+               arithmetic_option(flags.arithmetic),
+               flags.save_every.option(),
+               deadline_option(flags.deadline)});
 }
 
 }  // namespace

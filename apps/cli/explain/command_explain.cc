@@ -129,9 +129,8 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
 
 void add_input_options(const Arguments& input, ExplainFlags& flags) {
   input.add(
-      {{"--model", &flags.model, input_file("DIR"),
-        "a BERT-family model folder (config.json, vocab.txt, "
-        "model.safetensors); --layer selects the layer"},
+      {{"--model", &flags.model, input_file("DIR|FILE"),
+        "a model folder or a GGUF file; --layer selects the layer"},
        {"--example", &flags.example, choice(example_names(), "NAME"),
         "a built-in example, listed below (default: the first)"},
        {"--tokens", &flags.tokens, input_file("FILE|-"),

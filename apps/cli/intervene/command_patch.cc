@@ -40,7 +40,7 @@ constexpr CommandHelp kPatchHelp = {
         R"(The effect of a head is what changes in the clean text when the head gets its
 context from the corrupted text: in every token and, if the texts have the same
 number of tokens, up to 64, in one position at a time (activation patching). A
-model with a classifier is measured by the log odds of --label, a causal model
+model with a classifier is measured by the log odds of --label, a language model
 by those of the next token, any other by how far its embedding moves towards
 that of the corrupted text. --approximate takes all effects from one gradient
 (attribution patching); it is fast, and exact only where the model is linear.
@@ -87,7 +87,7 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
   shown.text = std::move(bytes);
   shown.cut = tokens->cut;
   for (const TokenId id : tokens->ids) {
-    shown.tokens.emplace_back(model.token(id));
+    shown.tokens.push_back(model.label(id));
   }
   return std::move(tokens->ids);
 }
@@ -195,7 +195,7 @@ void add_patch_options(const Arguments& command, PatchFlags& flags) {
        {"--corrupted", &flags.corrupted, file(FileUse::input_if_dash, "TEXT|-"),
         "the text that the context of the head comes from", required()},
        {"--label", &flags.label, text("LABEL"),
-        "label of the classifier, or next token of a causal model (default: "
+        "label of the classifier, or next token of a language model (default: "
         "the one predicted for --clean)"},
        {"--approximate", &flags.approximate, flag(),
         "approximate all effects by one gradient"},

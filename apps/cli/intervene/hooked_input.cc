@@ -71,4 +71,8 @@ std::string_view HookedInput::token(TokenId id) const {
                    : sentences_->tokenizer().token(id).value_or("");
 }
 
+std::string HookedInput::label(TokenId id) const {
+  return language_ ? language_->label(id) : std::string(token(id));
+}
+
 }  // namespace headwise::cli

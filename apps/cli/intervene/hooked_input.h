@@ -44,6 +44,8 @@ class HookedInput {
   Result<ModelTokens> encode(std::string_view text,
                              std::size_t max_tokens) const;
   std::string_view token(TokenId id) const;
+  // The same as it is shown.
+  std::string label(TokenId id) const;
 
  private:
   explicit HookedInput(std::string folder) : folder_(std::move(folder)) {}

@@ -8,9 +8,8 @@ namespace headwise::cli {
 
 void add_model_option(const Arguments& command, InterventionFlags& flags) {
   command.keep_line(flags.line);
-  command.add(
-      {{"--model", &flags.model, input_file("DIR"),
-        "a model folder: BERT-family or causal, pruned or not", required()}});
+  command.add({{"--model", &flags.model, input_file("DIR"),
+                "a model folder, pruned or not, or a GGUF file", required()}});
 }
 
 void add_report_options(const Arguments& command, InterventionFlags& flags) {

@@ -213,7 +213,7 @@ void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
   command.keep_line(flags.line);
   command.add(
       {{"--model", &flags.model, input_file("DIR"),
-        "a BERT-family model folder, pruned or not", required()},
+        "a model folder, pruned or not, or a GGUF file", required()},
        {"--data", &flags.data, input_file("FILE|-"),
         "one example per line: label<TAB>text, or text alone", required()},
        {"--method", &flags.method,

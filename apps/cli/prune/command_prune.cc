@@ -251,8 +251,8 @@ void add_amounts(const Arguments& amounts, PruneFlags& flags) {
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
-  command.add({{"--model", &flags.model, input_file("DIR"),
-                "a model folder, BERT-family or causal", required()},
+  command.add({{"--model", &flags.model, input_file("DIR"), "a model folder",
+                required()},
                {"--scores", &flags.scores, input_file("FILE.json"),
                 "scores of this model, from headwise importance"},
                {"--data", &flags.data, input_file("FILE|-"),

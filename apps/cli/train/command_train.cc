@@ -63,7 +63,7 @@ void add_task_options(const Arguments& task, TrainFlags& flags) {
 void add_model_options(const Arguments& model, TrainFlags& flags) {
   const ClassifierSettings defaults;
   model.add({{"--model", &flags.model, input_file("DIR"),
-              "the BERT-family model folder to start from"},
+              "the folder of the encoder to start from"},
              {"--data", &flags.data, input_file("FILE|-"),
               "one example per line: label, tab, text"},
              {"--test", &flags.test, input_file("FILE|-"),

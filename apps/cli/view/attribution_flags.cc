@@ -40,10 +40,11 @@ void add_target_options(const Arguments& attribution, AttributionFlags& flags) {
   attribution.add(
       {{"--target", &flags.target, text("LABEL|TOKEN"),
         "take gradients of the logit of this label, or of this next token in a "
-        "causal model (default: the predicted one)"},
+        "language model (default: the predicted one)"},
        {"--output-token", &flags.output_token, number(),
         "position of the token that rollout and flow go back from (default: 0; "
-        "in a causal model the last), or after which a causal model predicts "
+        "in a language model the last), or after which a language model "
+        "predicts "
         "the token of --target (default: the last)"}});
 }
 

@@ -15,13 +15,26 @@
 namespace headwise::cli {
 namespace {
 
+// (1, L, Hq, Dv): that of its group for each query head.
+Result<Tensor<float, 4>> value_of_each(TensorView<const float, 4> value,
+                                       std::size_t heads) {
+  const auto [B, L, Hkv, Dv] = value.extents();
+  HEADWISE_ASSIGN(auto all, Tensor<float, 4>::create_unset({B, L, heads, Dv}));
+  for (std::size_t j = 0; j < L; ++j) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      std::copy_n(&value(0, j, h * Hkv / heads, 0), Dv, &all(0, j, h, 0));
+    }
+  }
+  return all;
+}
+
 // Of the layers that have heads, by their numbers.
 Result<std::vector<PageAttribution::Gradient>> page_gradients(
     const GradientTarget& target, const Executor& executor) {
   std::vector<PageAttribution::Gradient> found;
   const auto see = [&](const GradientLayer& layer) -> Status {
     auto d_context = copy_of(layer.d_context);
-    auto value = copy_of(layer.heads.value);
+    auto value = value_of_each(layer.heads.value, layer.heads.query.extent(2));
     auto sums = gradient_attention(layer.heads, layer.d_context, layer.options);
     HEADWISE_TRY(d_context);
     HEADWISE_TRY(value);

@@ -9,9 +9,9 @@ namespace {
 
 void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
   sentence.add(
-      {{"--model", &flags.model, input_file("DIR"),
-        "a model folder, BERT-family or causal: config.json, vocab.txt, "
-        "model.safetensors"},
+      {{"--model", &flags.model, input_file("DIR|FILE"),
+        "a model folder (config.json, tokenizer.json or vocab.txt, "
+        "model.safetensors), or a GGUF file"},
        {"TEXT",
         &flags.text,
         {.type = "TEXT|-", .use = FileUse::input_if_dash},

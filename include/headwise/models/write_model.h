@@ -1,8 +1,9 @@
 // Writes a model's folder with changed parameters:
 //
-//   model.safetensors       the source's tensors, replaced by those in
-//   `params`;
-//                           its metadata says which heads were kept
+//   model.safetensors       the source's tensors, replaced by those in `params`
+//                           in the form that the source has them in (fused,
+//                           transposed); its metadata says which heads were
+//                           kept
 //   classifier.safetensors  `probe`, or the source's if there is none
 //   *.json, *.txt           as in the source and its folders (the settings, the
 //                           vocabulary, the tokenizer)
@@ -19,7 +20,9 @@
 // Errors: io_error; bad_data for a source that cannot be read; invalid_argument
 // if `folder` is the source, is inside it or holds other files, or if a
 // parameter has a name that the source does not have, or for a path in `keep`;
-// out_of_memory.
+// out_of_memory; unsupported for a matrix that holds each key head's rows
+// beside those of its queries (Falcon's), once heads of other groups differ in
+// number.
 //
 // Example:
 //   Status s = write_model("model", "pruned",

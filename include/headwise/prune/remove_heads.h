@@ -66,9 +66,10 @@ Result<MultiHeadAttention> remove_heads(
     const MultiHeadAttention& layer, std::span<const std::size_t> heads,
     ConstantPart constant = ConstantPart::into_bias);
 
-// The same for a model; an encoder must have been read for training. Heads have
-// the numbers from before any pruning. Either all of them are removed or
-// nothing changes.
+// The same for a model; a transformer must have been read for training, and
+// its layers without an output bias drop the constant, since its files have no
+// place for it. Heads have the numbers from before any pruning. Either all of
+// them are removed or nothing changes.
 Status remove_heads(Transformer& encoder, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 Status remove_heads(CausalModel& model, std::span<const HeadId> heads,

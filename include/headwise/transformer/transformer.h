@@ -69,7 +69,6 @@ struct ModelAccess {
 
 struct TransformerShape {
   std::string family;          // model_type of the settings
-  std::string prefix;          // an outer name that tensors may have in front
   std::size_t num_layers = 0;  // of an encoder-decoder, those of its decoder
   std::size_t num_heads = 0;   // query heads of a layer
   std::size_t num_kv_heads = 0;
@@ -180,6 +179,9 @@ class Transformer {
   HEADWISE_HIDDEN const std::string& attention_name(
       std::size_t layer, std::string_view param) const;
   HEADWISE_HIDDEN const std::string& tokens_name() const;
+  // (heads); empty without sinks.
+  HEADWISE_HIDDEN TensorView<const float, 1> sinks(std::size_t layer) const;
+
   // Replaces the attention of these layers, which are moved from; after an
   // error nothing has changed. Errors: shape_mismatch, out_of_range.
   HEADWISE_HIDDEN Status replace_attention(std::span<KeptAttention> layers);

@@ -13,7 +13,10 @@
 #include "interop/folder.h"
 #include "interop/param_file.h"
 #include "models/model_folder.h"
+#include "transformer/file_params.h"
 #include "transformer/kept_heads.h"
+#include "transformer/open_model.h"
+#include "transformer/pruned_stack.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -81,21 +84,45 @@ std::string name_in(const ParamFile& file, std::string_view prefix,
   return file.names().contains(old) ? old : name;
 }
 
+// The changed parameters as the source's files have them, by their names there.
+Result<transformer::FileParams> file_params_of(const ParamFile& file,
+                                               const std::string& source,
+                                               const ModelSettings& settings,
+                                               const ModelChanges& changes) {
+  const FileSubject subject{std::string(kWriteModel), source};
+  HEADWISE_ASSIGN(auto description,
+                  transformer::describe_folder(settings.transformer_folder));
+  transformer::StackSpec& stack = description.stack;
+  HEADWISE_TRY(transformer::take_kept_heads(file.metadata(), subject, stack));
+  for (std::size_t n = 0; changes.kept_heads && n < stack.layers.size(); ++n) {
+    const auto& lists = *changes.kept_heads;
+    stack.layers[n].kept_heads =
+        n < lists.size() ? std::optional(lists[n]) : std::nullopt;
+  }
+  HEADWISE_ASSIGN(auto params,
+                  transformer::file_params(description, changes.params));
+  std::map<std::string, AnyView> named;
+  for (const auto& [name, view] : params.views) {
+    const std::string in_file = name_in(file, description.prefix, name);
+    if (!file.names().contains(in_file)) {
+      return subject.error(ErrorCode::invalid_argument,
+                           message("has no {}", printable(in_file)),
+                           "one to replace");
+    }
+    named.emplace(in_file, view);
+  }
+  params.views = std::move(named);
+  return params;
+}
+
 Status write_params(const std::string& source, const std::string& path,
                     const ModelSettings& settings,
                     const ModelChanges& changes) {
   HEADWISE_ASSIGN(const auto file,
                   ParamFile::open(kWriteModel, source, FileAccess::mapped));
-  std::map<std::string, AnyView> views;
-  for (const auto& [name, view] : changes.params) {
-    const std::string in_file = name_in(file, settings.shape.prefix, name);
-    if (!file.names().contains(in_file)) {
-      return FileSubject{std::string(kWriteModel), source}.error(
-          ErrorCode::invalid_argument, message("has no {}", printable(in_file)),
-          "one to replace");
-    }
-    views.emplace(in_file, view);
-  }
+  HEADWISE_ASSIGN(const auto changed,
+                  file_params_of(file, source, settings, changes));
+  std::map<std::string, AnyView> views = changed.views;
   std::vector<SafetensorsTensor> kept;  // what the views look into
   for (const std::string& name : file.names()) {
     if (views.contains(name)) {
@@ -139,6 +166,10 @@ Status check_place(const std::string& source, const std::string& folder) {
 
 Status write(const std::string& source, const std::string& folder,
              const ModelChanges& changes) {
+  if (source.ends_with(".gguf")) {
+    return FileSubject{std::string(kWriteModel), source}.error(
+        ErrorCode::unsupported, "is a GGUF file", "the folder of a model");
+  }
   HEADWISE_ASSIGN(const auto settings, read_model_settings(source));
   HEADWISE_ASSIGN(const auto params,
                   find_params(kWriteModel, settings.transformer_folder));

@@ -77,6 +77,10 @@ class FullSizeLayer {
     HEADWISE_TRY(add_input("w_v", *params.w_v, keys, of_keys));
     HEADWISE_TRY(add("w_o.weight", into_.weights,
                      scatter(1, params.w_o->weight(), queries, of_queries)));
+    if (const auto sinks = pruned_.sinks(number_); sinks.data() != nullptr) {
+      HEADWISE_TRY(add("sinks", into_.biases,
+                       scatter(0, sinks, heads, shape.num_heads)));
+    }
     return params.w_o->has_bias()
                ? add("w_o.bias", into_.biases, copy_of(params.w_o->bias()))
                : ok();

@@ -216,7 +216,13 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
 struct Layers {
   HeadsLeft heads;
   std::function<const MultiHeadAttention&(std::size_t)> attention;
+  bool takes_bias = true;  // w_o may have a bias that the file did not
 };
+
+bool has_output_bias(const MultiHeadAttention& layer) {
+  const auto& params = layer.params();
+  return params && params->w_o && params->w_o->has_bias();
+}
 
 // The positions of the heads with these numbers among those that a layer has.
 Result<std::vector<std::size_t>> places_of(
@@ -248,8 +254,11 @@ Result<std::vector<KeptAttention>> without(const Layers& layers,
   std::vector<KeptAttention> changes;
   for (const auto& [n, numbers] : by_layer) {
     HEADWISE_ASSIGN(const auto places, places_of(layers, n, numbers));
+    const MultiHeadAttention& layer = layers.attention(n);
+    const bool has_place = layers.takes_bias || has_output_bias(layer);
     HEADWISE_ASSIGN(auto left,
-                    remove_heads(layers.attention(n), places, constant));
+                    remove_heads(layer, places,
+                                 has_place ? constant : ConstantPart::dropped));
     std::vector<std::size_t> kept = layers.heads[n];
     for (const std::size_t number : numbers) {
       std::erase(kept, number);
@@ -327,7 +336,8 @@ Status remove_heads(Transformer& encoder, std::span<const HeadId> heads,
         without({.heads = heads_left(encoder),
                  .attention = [&](std::size_t n) -> const MultiHeadAttention& {
                    return encoder.attention(n);
-                 }},
+                 },
+                 .takes_bias = false},
                 heads, constant);
     HEADWISE_TRY(changes);
     return encoder.replace_attention(*changes);

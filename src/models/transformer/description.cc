@@ -1,5 +1,6 @@
 #include "transformer/description.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace headwise::inline HEADWISE_ABI::transformer {
@@ -37,6 +38,13 @@ std::vector<StackSpec::KeyHead> StackSpec::key_heads_in(
     ++found.back().queries;
   }
   return found;
+}
+
+bool StackSpec::has_even_groups(std::size_t layer) const {
+  const std::vector<KeyHead> keys = key_heads_in(layer);
+  return std::ranges::all_of(keys, [&](const KeyHead& key) {
+    return key.queries == keys.front().queries;
+  });
 }
 
 HeadsSpec StackSpec::heads_of(std::size_t layer) const {

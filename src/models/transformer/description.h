@@ -137,6 +137,8 @@ struct StackSpec {
     std::size_t queries = 0;
   };
   std::vector<KeyHead> key_heads_in(std::size_t layer) const;
+  // Whether each of them has as many query heads.
+  bool has_even_groups(std::size_t layer) const;
   // The same counted: `heads` of a layer.
   HeadsSpec heads_of(std::size_t layer) const;
 };

@@ -296,6 +296,8 @@ ParamNames::Views ParamNames::attention_views() const {
   for (const auto& entry : entries_) {
     if (const auto* const named = std::get_if<NamedAttention>(&entry)) {
       view_one(*named, views);
+    } else if (const auto* const sinks = std::get_if<NamedVector>(&entry)) {
+      view_one(*sinks, views);
     }
   }
   return views;

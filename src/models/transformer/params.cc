@@ -349,6 +349,12 @@ class StackReader {
                              layer);
     }
     const TensorName& fused = *tensors_.find(Part::w_qkv);
+    if (fused.form == Form::qkv_by_group && !stack_.has_even_groups(layer)) {
+      return tensors_.fault(message("has other heads left of each key head in "
+                                    "layer {}",
+                                    layer),
+                            "as many of each");
+    }
     const NamedSize all{"(heads + 2 kv_heads) * head_dim",
                         D * (heads.num_heads + 2 * heads.num_kv_heads)};
     return tensors_.linear_of_some(
@@ -374,7 +380,8 @@ class StackReader {
                   : ok();
   }
 
-  // The table as keys and queries of a layer, head by head.
+  // The table as keys and queries of a layer, head by head. A pruned file has
+  // matrices of its own for all heads.
   Status project_distances(const Linear& w_q, const Linear& w_k, std::size_t n,
                            const HeadsSpec& heads, DistanceParams& made) const {
     const DistanceSpec& spec = *stack_.heads.distances;
@@ -383,17 +390,19 @@ class StackReader {
       const TensorName* const row = tensors_.find(part);
       std::optional<Linear> own;
       if (row != nullptr) {
-        HEADWISE_ASSIGN(
-            own, tensors_.linear(*row, features_of(heads), hidden_size(), n));
+        HEADWISE_ASSIGN(own,
+                        tensors_.linear(*row, all_heads(), hidden_size(), n));
       }
       HEADWISE_ASSIGN(const auto all,
                       (own ? *own : shared).forward(distances_, "distances"));
       const std::size_t D = heads.head_dim;
+      const std::vector<std::size_t> kept = stack_.heads_in(n);
       for (std::size_t h = 0; h < heads.num_heads; ++h) {
+        const std::size_t place = own ? kept[h] : h;
         HEADWISE_ASSIGN(auto head,
                         Tensor<float, 2>::create_unset({all.extent(1), D}));
         for (std::size_t d = 0; d < all.extent(1); ++d) {
-          std::copy_n(&all(0, d, h * D), D, &head(d, 0));
+          std::copy_n(&all(0, d, place * D), D, &head(d, 0));
         }
         HEADWISE_ASSIGN(auto product, tensors_.packed(std::move(head), {}));
         into.push_back(std::move(product));

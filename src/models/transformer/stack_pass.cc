@@ -104,7 +104,7 @@ AttentionOptions StackPass::options_of(std::size_t n) const {
   }
   if (heads.relative) {
     options.t5_bias = {
-        .table = params_.relative,
+        .table = layer.kept_heads ? block.relative : params_.relative,
         .max_distance = static_cast<std::int64_t>(heads.relative->max_distance),
         .bidirectional = heads.relative->bidirectional};
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/function_ref.h"
@@ -57,6 +58,10 @@ class TensorReader {
   bool has(const TensorName& row, std::string_view end,
            std::size_t layer = kNoLayer) const {
     return !found_name(row, end, layer).empty();
+  }
+  // bad_data, about the file.
+  Error fault(Message given, Message expected) const {
+    return subject().bad_data(std::move(given), std::move(expected));
   }
   Result<std::string> name_of(const TensorName& row, std::string_view end,
                               std::size_t layer = kNoLayer) const;

@@ -11,15 +11,9 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "interop/find_params.h"
-#include "interop/input_file.h"
-#include "interop/param_file.h"
-#include "interop/read_bytes.h"
-#include "transformer/describe_gguf.h"
-#include "transformer/families.h"
+#include "transformer/open_model.h"
 #include "transformer/params.h"
 #include "transformer/pass_parts.h"
-#include "transformer/pruned_stack.h"
 #include "transformer/stack_run.h"
 #include "transformer/tensor_reader.h"
 #include "transformer/transformer_state.h"
@@ -133,7 +127,6 @@ TransformerShape shape_of(const Description& description) {
   const auto& embedding = stack.embedding;
   TransformerShape shape{
       .family = description.family,
-      .prefix = std::string(description.prefix),
       .num_layers = stack.layers.size(),
       .num_heads = stack.heads.num_heads,
       .num_kv_heads = stack.heads.num_kv_heads,
@@ -154,47 +147,6 @@ TransformerShape shape_of(const Description& description) {
     shape.encoder_heads = encoder->stack.heads.num_heads;
   }
   return shape;
-}
-
-struct OpenModel {
-  Description description;
-  ParamFile file;
-};
-
-// Of config.json: what becomes of it in memory is some 30 times as much.
-constexpr std::size_t kMostBytes = std::size_t{1} << 22U;
-
-Result<Description> describe_folder(const std::string& path) {
-  constexpr std::size_t kDeepest = 20;
-  HEADWISE_ASSIGN(auto settings, internal::InputFile::open(
-                                     kReadTransformer, path + "/config.json"));
-  HEADWISE_ASSIGN(const auto bytes, read_at_most(settings, kMostBytes));
-  const std::string_view text = text_of(bytes);
-  const auto json = Json::parse(text, kMostBytes, kDeepest);
-  if (!json || !json->is_object()) {
-    return settings.subject().bad_data("is not a JSON object");
-  }
-  HEADWISE_ASSIGN(auto description, transformer::describe_model(
-                                        {&*json, settings.subject(), ""}));
-  HEADWISE_TRY(transformer::take_pruned_heads(text, settings.subject(),
-                                              description.stack));
-  return description;
-}
-
-// A folder with config.json, or a GGUF file.
-Result<OpenModel> open_model(const std::string& path, FileAccess access) {
-  if (path.ends_with(".gguf")) {
-    HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, path, access));
-    HEADWISE_ASSIGN(auto description, transformer::describe_gguf(file));
-    return OpenModel{std::move(description), std::move(file)};
-  }
-  HEADWISE_ASSIGN(auto description, describe_folder(path));
-  HEADWISE_ASSIGN(const auto params, find_params(kReadTransformer, path));
-  HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, params, access));
-  HEADWISE_TRY(transformer::take_kept_heads(
-      file.metadata(), {std::string(kReadTransformer), params},
-      description.stack));
-  return OpenModel{std::move(description), std::move(file)};
 }
 
 }  // namespace
@@ -232,7 +184,7 @@ Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
 Result<Transformer> Transformer::read(const std::string& path,
                                       const ModelAccess& access) {
   return catching_out_of_memory([&]() -> Result<Transformer> {
-    HEADWISE_ASSIGN(auto opened, open_model(path, access.file));
+    HEADWISE_ASSIGN(auto opened, transformer::open_model(path, access.file));
     auto& [description, file] = opened;
     HEADWISE_ASSIGN(auto params,
                     transformer::read_params(file, description, access));
@@ -256,10 +208,11 @@ Result<Transformer> Transformer::read(const std::string& path,
 Result<TransformerShape> Transformer::read_shape(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<TransformerShape> {
     if (path.ends_with(".gguf")) {
-      HEADWISE_ASSIGN(const auto opened, open_model(path, FileAccess::mapped));
+      HEADWISE_ASSIGN(const auto opened,
+                      transformer::open_model(path, FileAccess::mapped));
       return shape_of(opened.description);
     }
-    HEADWISE_ASSIGN(const auto description, describe_folder(path));
+    HEADWISE_ASSIGN(const auto description, transformer::describe_folder(path));
     return shape_of(description);
   });
 }

@@ -225,6 +225,11 @@ std::map<std::string, AnyView> Transformer::attention_params() const {
 
 const std::string& Transformer::attention_name(std::size_t layer,
                                                std::string_view param) const {
+  if (param == "sinks") {
+    return state_->names
+        .of<transformer::NamedVector>(state_->params.stack.layers[layer]->sinks)
+        .name;
+  }
   const auto& params =
       state_->names.of<transformer::NamedAttention>(attention(layer)).params;
   const auto name = params.find(param);
@@ -236,6 +241,10 @@ const std::string& Transformer::tokens_name() const {
   return state_->names
       .of<transformer::NamedTable>(state_->params.stack.tables->tokens)
       .weight;
+}
+
+TensorView<const float, 1> Transformer::sinks(std::size_t layer) const {
+  return state_->params.stack.layers[layer]->sinks.view();
 }
 
 Status Transformer::replace_attention(std::span<KeptAttention> layers) {

@@ -103,24 +103,31 @@ std::vector<TracedStep> shapes(const ExplainedJob& job,
                      .num_kv_heads = job.num_kv_heads});
 }
 
-Result<std::vector<TracedStep>> run(const ExplainedJob& job,
-                                    const Transformer& encoder,
-                                    const Executor& executor) {
+// The steps of the layer in a pass of the model, and the scale of its scores.
+Status run(ExplainedJob& job, const Transformer& model,
+           const Executor& executor) {
   const std::size_t layer = job.sentence->layer;
-  HEADWISE_ASSIGN(const auto before,
-                  encoder.hidden(job.query_ids, {.before_layer = layer,
-                                                 .executor = &executor}));
-  const TensorView<const float, 3> hidden(before.data(),
-                                          {1, job.query_length, job.embed_dim});
   Trace trace;
-  trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
-                hidden);
-  const MultiHeadAttention& attention = encoder.attention(layer);
-  AttentionOptions options;
-  options.executor = &executor;
-  HEADWISE_ASSIGN(const auto result, attention.forward(hidden, hidden, hidden,
-                                                       options, {}, &trace));
-  return std::vector<TracedStep>(trace.steps().begin(), trace.steps().end());
+  ModelPass pass{.before_layer = layer + 1, .executor = &executor};
+  pass.before_each = [&](std::size_t n, TensorView<const float, 3> hidden) {
+    if (n == layer) {
+      trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
+                    hidden);
+    }
+    return ok();
+  };
+  pass.hooks.see_inputs = [&](HookPlace at, const HookedHeads& heads) {
+    if (at.layer == layer) {
+      job.scale = heads.options.scale.value_or(job.scale);
+    }
+    return ok();
+  };
+  pass.hooks.trace = [&](std::size_t n) {
+    return n == layer ? &trace : nullptr;
+  };
+  HEADWISE_TRY(model.hidden(job.query_ids, pass));
+  job.steps = {trace.steps().begin(), trace.steps().end()};
+  return ok();
 }
 
 }  // namespace
@@ -137,7 +144,7 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
     job.steps = shapes(job, attention.config());
     return job;
   }
-  HEADWISE_ASSIGN(job.steps, run(job, model.encoder(), executor));
+  HEADWISE_TRY(run(job, model.encoder(), executor));
   return job;
 }
 

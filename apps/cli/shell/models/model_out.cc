@@ -6,6 +6,10 @@
 
 namespace headwise::cli {
 Outcome check_model_out(const ModelOut& out) {
+  if (out.source.ends_with(".gguf")) {
+    return usage("--model", message("is {}, a GGUF file", out.source),
+                 "the folder of a model: its files are what is written again");
+  }
   const auto folder = look_at_model_folder(out.folder, out.source);
   if (!folder) {
     return failure_to_write(folder.error());

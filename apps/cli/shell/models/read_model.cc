@@ -20,9 +20,8 @@ Error with_other_ways(const Error& error) {
     return error;
   }
   details.hint =
-      "headwise reads folders of BERT, DistilBERT and its own causal models; "
-      "for other models use headwise.observe() in Python, or headwise view "
-      "--attn-weights FILE";
+      "for models of other types use headwise.observe() in Python, or headwise "
+      "view --attn-weights FILE";
   return {error.code(), std::move(details)};
 }
 
@@ -79,10 +78,9 @@ Status check_bert_folder(const std::string& folder) {
   }
   return Error{ErrorCode::invalid_argument,
                {.argument = "--model",
-                .given = "is a causal model",
-                .expected = "a model of BERT's family",
-                .hint = "view, stats, heads, ablate, patch and prune read "
-                        "causal models"}};
+                .given = "is of type headwise-causal",
+                .expected = "a model of another type",
+                .hint = "view, stats, heads, ablate, patch and prune read it"}};
 }
 
 Result<SentenceEncoder> read_model(const std::string& folder,
