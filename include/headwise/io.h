@@ -34,12 +34,12 @@
 #include "headwise/prune/sentence_importance.h"
 #include "headwise/heads/ablation.h"
 #include "headwise/heads/attribution_target.h"
+#include "headwise/heads/each_text.h"
 #include "headwise/heads/find_heads.h"
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/heads/model_comparison.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/patching.h"
-#include "headwise/heads/projected_heads.h"
 #include "headwise/heads/rollout.h"
 #include "headwise/heads/text_view.h"
 // clang-format on

@@ -125,8 +125,8 @@ void bind_sentence_encoder(nb::module_& module) {
       }))
       .def("__repr__", &text_of_properties);
   nb::class_<SentenceEncoder>(module, "SentenceEncoder",
-                              R"(A model folder of the BERT family as a function
-from sentences to embeddings, as sentence-transformers computes them.
+                              R"(A model folder or a GGUF file as a function from
+sentences to embeddings, as sentence-transformers computes them.
 
     model = headwise.SentenceEncoder.read("all-MiniLM-L6-v2")
     embeddings = model.encode(["Heads matter.", "So do we."])    # (2, 384))")
@@ -136,7 +136,7 @@ from sentences to embeddings, as sentence-transformers computes them.
                           "access: FileAccess = 'mapped', arithmetic: "
                           "Arithmetic = 'exact') "
                           "-> SentenceEncoder"),
-                  R"(Opens the folder of a model; headwise downloads nothing.
+                  R"(Opens the folder of a model, or a GGUF file; headwise downloads nothing.
 
     access      "mapped" or "read", as in read_safetensors(): "read" for files
                 that another program may change

@@ -16,7 +16,7 @@ class CausalModelsTest(CliTest):
         self.put_text(b"w1 w2\n", "lines.txt")
         self.put_text(b"a\tw1 w2\nb\tw3\n", "labels.tsv")
 
-    def test_what_needs_berts_family_says_so(self):
+    def test_what_needs_another_type_says_so(self):
         for command, *arguments in (
                 ("encode", "lines.txt", "--out", "e.npy"),
                 ("classify", "lines.txt", "--out", "labels.tsv"),
@@ -24,9 +24,9 @@ class CausalModelsTest(CliTest):
                 ("importance", "--data", "lines.txt", "--out", "scores.json"),
                 ("train", "--data", "labels.tsv", "--out", "trained"),
                 ("stats", "--corpus", "lines.txt")):
-            self.fail_with(USAGE, "--model is a causal model, expected a model of "
-                           "BERT's family; view, stats, heads, ablate, patch and prune "
-                           "read causal models", command, "--model", "causal", *arguments)
+            self.fail_with(USAGE, "--model is of type headwise-causal, expected a model "
+                           "of another type; view, stats, heads, ablate, patch and "
+                           "prune read it", command, "--model", "causal", *arguments)
 
     def test_what_takes_any_model(self):
         for command, *arguments in (

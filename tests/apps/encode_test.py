@@ -126,8 +126,8 @@ class TinyModelTest(CliTest):
         (folder / "vocab.txt").write_text("\n".join(words) + "\n",
                                           encoding="utf-8")
         for config, message in (
-                ({"model_type": "roberta"}, 'model_type is "roberta"'),
-                ({"num_hidden_layers": 3}, "has 2 layers, expected 3"),
+                ({"model_type": "rwkv"}, 'model_type is "rwkv"'),
+                ({"num_hidden_layers": 3}, "encoder.layer.2."),
                 ({"hidden_size": 16}, "hidden_size")):
             (folder / "config.json").write_text(
                 json.dumps({**tiny_model.CONFIG, **config}))

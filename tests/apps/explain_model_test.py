@@ -192,11 +192,11 @@ class TinyModelTest(CliTest):
     def test_a_bad_model_is_bad_input(self):
         self.fail_with(BAD_INPUT, "none: No such file", "explain", "--model",
                        "none", SENTENCE)
-        tiny_model.write(self.folder / "other", model_type="roberta")
-        self.fail_with(BAD_INPUT, 'model_type is "roberta"', "explain",
+        tiny_model.write(self.folder / "other", model_type="rwkv")
+        self.fail_with(BAD_INPUT, 'model_type is "rwkv"', "explain",
                        "--model", "other", SENTENCE)
         tiny_model.write(self.folder / "wide", intermediate_size=17)
-        self.fail_with(BAD_INPUT, "expected (intermediate_size, hidden_size)",
+        self.fail_with(BAD_INPUT, "expected (hidden_size, intermediate_size)",
                        "explain", "--model", "wide", SENTENCE)
         self.fail_with(BAD_INPUT, "is not UTF-8", "explain", "--model", "tiny",
                        b"heads \xff")

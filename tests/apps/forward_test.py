@@ -274,18 +274,18 @@ class ForwardTest(CliTest):
 
     def test_settings_that_are_not_computed_are_errors(self):
         for changes, said in (
-                ({"model_type": "rwkv"}, "model_type is rwkv, expected bert, "),
+                ({"model_type": "rwkv"}, 'model_type is "rwkv", expected bert, '),
                 ({"model_type": None}, "has no model_type"),
-                ({"hidden_act": "xielu"}, "hidden_act is xielu, expected gelu, "),
+                ({"hidden_act": "xielu"}, 'hidden_act is "xielu", expected gelu, '),
                 ({"rope_parameters": {"rope_type": "spiral"}},
-                 "rope_parameters.rope_type is spiral, expected default, linear, "),
+                 'rope_parameters.rope_type is "spiral", expected default, linear, '),
                 ({"layer_types": ["linear_attention"] * 3},
                  "layer_types[0] is not known, expected full_attention, "),
                 ({"layer_types": ["full_attention"]}, "layer_types has length 1, "),
                 ({"layer_types": ["full_attention", "full_attention", None]},
                  "layer_types[2] is not known, expected full_attention, "),
                 ({"hidden_size": 0}, "hidden_size is 0, expected a whole number "),
-                ({"hidden_size": "64"}, "hidden_size is 64, expected a whole number "),
+                ({"hidden_size": "64"}, 'hidden_size is "64", expected a whole number '),
                 ({"num_key_value_heads": 5}, "has 6 heads of size 8, and 5 of keys"),
                 ({"head_dim": 10 ** 6}, "has 6 heads of size 1000000, and 3 of keys, "),
                 ({"quantization_config": {"quant_method": "mxfp4"}},

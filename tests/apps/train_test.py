@@ -116,8 +116,8 @@ class TrainTest(CliTest):
         self.assertTrue(all(weight is None for i, row in enumerate(weights)
                             for weight in row[i + 1:]))
         (self.folder / "lines.txt").write_text(texts[0] + "\n")
-        self.fail_with(USAGE, "--model is a causal model, expected a model of BERT's "
-                       "family", "encode", "--json", "--model", "run", "lines.txt")
+        self.fail_with(USAGE, "--model is of type headwise-causal, expected a model "
+                       "of another type", "encode", "--json", "--model", "run", "lines.txt")
 
     def test_induction_resumed_has_the_bits_of_one_that_never_stopped(self):
         options = ("--task", "induction", "--seed", "3")

@@ -424,12 +424,11 @@ class Refuses(ViewTest):
         self.assertEqual(self.left_over(), [])
 
     def test_a_model_of_another_family_names_the_ways_to_see_it(self):
-        (self.folder / "gpt2").mkdir()
-        (self.folder / "gpt2/config.json").write_text('{"model_type": "gpt2"}')
+        (self.folder / "rwkv").mkdir()
+        (self.folder / "rwkv/config.json").write_text('{"model_type": "rwkv"}')
         for call in (("view", "--out", "page.html"), ("stats",)):
-            line = self.fail_with(BAD_INPUT, "expected bert or distilbert; "
-                                  "headwise reads folders of BERT, DistilBERT",
-                                  *call, "--model", "gpt2", "a")
+            line = self.fail_with(BAD_INPUT, 'model_type is "rwkv", expected bert, ',
+                                  *call, "--model", "rwkv", "a")
             self.assertIn("headwise.observe()", line)
             self.assertIn("--attn-weights FILE", line)
 

@@ -42,8 +42,8 @@ constexpr CommandHelp kAblateHelp = {
         R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
 effects are those on loss and accuracy of the model's classifier (headwise train
 --model). Without labels they are the distances that embeddings move, divided by
-their lengths; for a language model, loss and accuracy of the next token, also on
-repeats only: tokens that continue an earlier occurrence of the same token.
+their lengths; for a language model, loss and accuracy of the next token, also
+on repeats only: tokens that continue an earlier occurrence of the same token.
 --sort takes loss, accuracy, loss_on_repeats, accuracy_on_repeats or distance.
 What replaces the output of a head, before the output projection:
   zero     0, as head gates of 0 do

@@ -1,4 +1,4 @@
-// The settings in a BERT-family model's folder: everything but its parameters.
+// The settings in a model's folder: everything but its parameters.
 // The files are those that transformers and sentence-transformers write:
 //
 //   config.json                the family and the sizes; must be there

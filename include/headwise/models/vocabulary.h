@@ -16,7 +16,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The tokens of a BERT-family model, by id: a file with one token per line
+// The tokens of a WordPiece model, by id: a file with one token per line
 // (vocab.txt), of which the first has the id 0. LF and CR LF end a line; a
 // byte-order mark at the beginning is skipped.
 //

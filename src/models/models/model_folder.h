@@ -25,9 +25,9 @@ bool is_settings_file(std::string_view name);
 // entry unless it belongs to the model or is empty. Temporary files are neither
 // own nor foreign. Nothing where the folder is not there.
 //
-// Of a model of BERT's family that is made from `source`. It has the files that
-// transformers, sentence-transformers and headwise write, and the settings that
-// `source` has; in folders: what `source` has there, and the modules that the
+// Of a model that is made from `source`: it has the files that transformers,
+// sentence-transformers and headwise write, and the settings that `source` has;
+// in folders: what `source` has there, and the modules that the
 // folder's modules.json names. Errors: io_error, also for a folder where a file
 // belongs.
 Result<FolderEntries> entries_of_model(std::string_view operation,

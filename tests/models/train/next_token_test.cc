@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "headwise/models/causal_model.h"
 #include "headwise/module/optimizer.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,5 +1,5 @@
-// The job of `explain --model`: one layer of a BERT-family model, on the hidden
-// states that a sentence has there.
+// The job of `explain --model`: one layer of a model, on the hidden states that
+// a sentence has there.
 #pragma once
 
 #include "explain/explain_flags.h"
