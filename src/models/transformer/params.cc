@@ -75,8 +75,11 @@ class StackReader {
 
  private:
   NamedSize hidden_size() const { return {"hidden_size", stack_.hidden_size}; }
+  // Where both are one, the settings have one name for them.
   NamedSize embedding_size() const {
-    return {"embedding_size", stack_.embedding.size};
+    return stack_.embedding.size == stack_.hidden_size
+               ? hidden_size()
+               : NamedSize{"embedding_size", stack_.embedding.size};
   }
   NamedSize vocab_size() const {
     return {"vocab_size", stack_.embedding.vocab_size};
