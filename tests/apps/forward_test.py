@@ -181,7 +181,7 @@ class ForwardTest(CliTest):
                 ({"llama.rope.scaling.type": "spiral"},
                  'llama.rope.scaling.type is "spiral", expected none, linear or yarn'),
                 ({"llama.rope.dimension_count": 4}, "llama.rope.dimension_count is 4"),
-                ({"llama.vocab_size": 95}, "(vocab_size, embedding_size) = (95, 48)"),
+                ({"llama.vocab_size": 95}, "(vocab_size, hidden_size) = (95, 48)"),
                 ({"llama.block_count": 9}, "has no blk.3.attn_norm.weight"),
                 ({"llama.block_count": 2}, "blk.2.attn_k.weight is a tensor that is "),
                 ({"general.alignment": 24},

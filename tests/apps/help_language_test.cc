@@ -40,7 +40,7 @@ TEST(HelpLanguageTest, HelpSpeaksTheLanguageOfTheRun) {
         "\n마스크(함께 쓸 수 있음):\n", "  --seed N  ", "--lang en|ko"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text;
   }
-  EXPECT_NE(help_of("encode").find("--model DIR 필수"), std::string::npos);
+  EXPECT_NE(help_of("encode").find("--model DIR|FILE 필수"), std::string::npos);
   EXPECT_NE(help_of("encode").find("\n  FILE|-  "), std::string::npos);
 }
 

@@ -78,8 +78,8 @@ Status GradientSums::put_parts(const NamedLinear& named,
 
 Result<Rows> GradientSums::through(const Linear& linear, const Rows& x,
                                    const Rows& d_y) const {
-  if (wanted_) {
-    const auto& named = names_.of<NamedLinear>(linear);
+  const auto& named = names_.of<NamedLinear>(linear);
+  if (wanted_ && !named.parts.empty()) {
     if (terms_ != nullptr) {
       const auto stride = static_cast<std::ptrdiff_t>(d_y.extent(2));
       for (const NamedPart& part : named.parts) {
@@ -126,6 +126,17 @@ Status GradientSums::add(const Embedding& table,
   }
   HEADWISE_ASSIGN(auto by, table.backward(ids, d, {}, offsets_));
   put(named.weight, std::move(by));
+  return ok();
+}
+
+Status GradientSums::add_to_table(const Embedding& table,
+                                  const Linear& unembedding, const Rows& x,
+                                  const Rows& d_y) const {
+  if (wanted_) {
+    HEADWISE_ASSIGN(auto by,
+                    unembedding.backward_params(x, d_y, offsets_, executor_));
+    put(names_.of<NamedTable>(table).weight, std::move(by.weight));
+  }
   return ok();
 }
 

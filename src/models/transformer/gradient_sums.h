@@ -37,8 +37,8 @@ class GradientSums {
   const Executor& executor() const { return executor_; }
   std::vector<Tensor<float, 2>>& head_gates() const { return into_.head_gates; }
 
-  // Back through y = linear(x): adds its parameters', returns the gradient by
-  // x.
+  // Back through y = linear(x): adds its parameters', if it has any of its own,
+  // and returns the gradient by x.
   Result<Rows> through(const Linear& linear, const Rows& x,
                        const Rows& d_y) const;
   // The same of a norm, in d's memory.
@@ -46,6 +46,9 @@ class GradientSums {
   // Of a table looked up by `ids` (1, rows).
   Status add(const Embedding& table, TensorView<const TokenId, 2> ids,
              const Rows& d) const;
+  // Of a table that is the unembedding, too, whose logits are of x.
+  Status add_to_table(const Embedding& table, const Linear& unembedding,
+                      const Rows& x, const Rows& d_y) const;
   // Of attention, and of the sinks of its block.
   Status add(const Block& block, MultiHeadAttentionGradients& by) const;
   // Of T5's table of relative positions: its columns of these heads.

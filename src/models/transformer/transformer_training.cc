@@ -16,6 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 using transformer::GradientSums;
+using transformer::Part;
 using transformer::Rows;
 using transformer::StackTraining;
 
@@ -76,6 +77,34 @@ Status check_params(const transformer::Description& description, ModelUse use) {
              : ok();
 }
 
+bool is_projection_or_norm(Part part) {
+  return part != Part::tokens && part != Part::positions &&
+         part != Part::token_types && part != Part::unembedding &&
+         part != Part::unembedding_bias;
+}
+
+// Whose sums over rows several ranks can add up: projections and layer norms,
+// each with a bias, of one layer alone; and tables.
+Status check_terms(const transformer::Description& description) {
+  const auto& stack = description.stack;
+  bool is_like_bert =
+      stack.norm.kind == NormKind::layer && !stack.heads.relative;
+  for (const transformer::TensorName& row : description.names) {
+    is_like_bert &= row.part != Part::sinks &&
+                    (row.bias || !is_projection_or_norm(row.part));
+  }
+  for (std::size_t n = 1; n < stack.layers.size(); ++n) {
+    is_like_bert &= stack.layers[n].params != stack.layers[n - 1].params;
+  }
+  return is_like_bert
+             ? ok()
+             : Status(unsupported(
+                   message("the parameters of a model of type {} are trained "
+                           "by one process alone",
+                           description.family),
+                   "one rank"));
+}
+
 Result<Rows> copied(TensorView<const float, 2> x) {
   HEADWISE_ASSIGN(auto rows, Rows::create_unset({1, x.extent(0), x.extent(1)}));
   for (std::size_t row = 0; row < x.extent(0); ++row) {
@@ -120,6 +149,10 @@ Result<Rows> back_through_logits(const transformer::Description& description,
     HEADWISE_ASSIGN(const auto capless, params.unembedding->forward(
                                             taken, "hidden", sums.executor()));
     back_through_softcap(*spec.softcap, capless, d);
+  }
+  if (params.ties_unembedding) {
+    HEADWISE_TRY(sums.add_to_table(params.stack.tables->tokens,
+                                   *params.unembedding, taken, d));
   }
   HEADWISE_ASSIGN(d, sums.through(*params.unembedding, taken, d));
   if (projection) {
@@ -171,6 +204,9 @@ Result<ModelGradients> Transformer::back(TransformerSaved& saved,
     const bool wants_params = wanted == ModelWanted::params_and_gates;
     if (wants_params) {
       HEADWISE_TRY(check_params(state_->description, state_->use));
+    }
+    if (wants_params && terms != nullptr) {
+      HEADWISE_TRY(check_terms(state_->description));
     }
     if (from_logits) {
       HEADWISE_TRY(check_has_logits());
