@@ -50,14 +50,18 @@ Tensor<std::int64_t, 1> integers_of(std::span<const std::size_t> numbers) {
 }
 
 nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
-                  nb::handle cut, nb::handle max_tokens, nb::handle progress,
-                  nb::handle executor) {
+                  nb::handle cut, nb::handle max_tokens, nb::handle prompt_name,
+                  nb::handle progress, nb::handle executor) {
   const TextsArgument texts(
       sentences, {kEncode, "sentences"},
       "a list or another iterable of str; for one sentence, [sentence]");
   SentenceOptions options;
   if (!max_tokens.is_none()) {
     options.max_tokens = unsigned_integer(max_tokens, {kEncode, "max_tokens"});
+  }
+  if (!prompt_name.is_none()) {
+    options.prompt_name =
+        std::string(text_argument(prompt_name, {kEncode, "prompt_name"}));
   }
   if (!progress.is_none()) {
     options.progress = progress_argument(progress, {kEncode, "progress"});
@@ -98,6 +102,8 @@ The bits of a sentence do not depend on the other sentences or the threads.
                 tokens of each sentence were cut off
     max_tokens  number of tokens used of a sentence, with [CLS] and [SEP]; at
                 most that of the model, which is the default
+    prompt_name which prompt of the model stands in front of each sentence,
+                such as "query"; "" for none; by default the model's choice
     progress    called with (sentences done, their number), by one thread at a
                 time; what it raises ends the call
     executor    Executor.with_threads(n)
@@ -124,19 +130,21 @@ void bind_sentence_encoder(nb::module_& module) {
         return std::tie(e.embeddings, e.cut, e.tokens);
       }))
       .def("__repr__", &text_of_properties);
-  nb::class_<SentenceEncoder>(module, "SentenceEncoder",
-                              R"(A model folder or a GGUF file as a function from
+  nb::class_<SentenceEncoder>(
+      module, "SentenceEncoder",
+      R"(A model folder or a GGUF file as a function from
 sentences to embeddings, as sentence-transformers computes them.
 
     model = headwise.SentenceEncoder.read("all-MiniLM-L6-v2")
     embeddings = model.encode(["Heads matter.", "So do we."])    # (2, 384))")
-      .def_static("read", &read, nb::arg("folder").none(), nb::kw_only(),
-                  nb::arg("access") = "mapped", nb::arg("arithmetic") = "exact",
-                  nb::sig("def read(folder: str | bytes | PathLike[str], *, "
-                          "access: FileAccess = 'mapped', arithmetic: "
-                          "Arithmetic = 'exact') "
-                          "-> SentenceEncoder"),
-                  R"(Opens the folder of a model, or a GGUF file; headwise downloads nothing.
+      .def_static(
+          "read", &read, nb::arg("folder").none(), nb::kw_only(),
+          nb::arg("access") = "mapped", nb::arg("arithmetic") = "exact",
+          nb::sig("def read(folder: str | bytes | PathLike[str], *, "
+                  "access: FileAccess = 'mapped', arithmetic: "
+                  "Arithmetic = 'exact') "
+                  "-> SentenceEncoder"),
+          R"(Opens the folder of a model, or a GGUF file; headwise downloads nothing.
 
     access      "mapped" or "read", as in read_safetensors(): "read" for files
                 that another program may change
@@ -148,10 +156,12 @@ for models that headwise does not compute; MemoryError.)")
       .def("encode", &encode, nb::arg("sentences").none(), nb::kw_only(),
            nb::arg("cut").none() = nb::none(),
            nb::arg("max_tokens").none() = nb::none(),
+           nb::arg("prompt_name").none() = nb::none(),
            nb::arg("progress").none() = nb::none(),
            nb::arg("executor").none() = nb::none(),
            nb::sig("def encode(self, sentences: Iterable[str], *, "
                    "cut: bool | None = None, max_tokens: int | None = None, "
+                   "prompt_name: str | None = None, "
                    "progress: Callable[[int, int], object] | None = None, "
                    "executor: Executor | None = None) "
                    "-> Array | SentenceEmbeddings"),

@@ -14,6 +14,7 @@
 #include "headwise/train/labelled_text.h"
 #include "operation/arithmetic_option.h"
 #include "shell/add_command.h"
+#include "shell/error_of_option.h"
 #include "shell/file_plan.h"
 #include "shell/json.h"
 #include "shell/models/read_model.h"
@@ -52,6 +53,7 @@ struct EncodeFlags {
   std::string out;
   std::size_t threads = 0;  // 0: all
   std::string arithmetic;
+  std::optional<std::string> prompt_name;
   SaveEvery save_every;
   std::optional<std::size_t> deadline;
   bool json = false;
@@ -143,6 +145,10 @@ Result<EncodeInputs> read_inputs(const EncodeFlags& flags) {
   HEADWISE_ASSIGN(
       auto model,
       read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)}));
+  if (const auto can = model.tokenize({}, {.prompt_name = flags.prompt_name});
+      !can) {
+    return error_of_option("--prompt-name", can.error());
+  }
   return EncodeInputs{std::move(text), std::move(executor), std::move(model)};
 }
 
@@ -152,8 +158,9 @@ Outcome encode_to_json(const EncodeFlags& flags, const EncodeInputs& in,
   const std::vector<std::string_view> sentences = text_lines(in.text);
   const auto done = [&] {
     ProgressBar bar{"encode", "sentences"};
-    return in.model.encode(
-        sentences, {.progress = bar.progress(), .executor = &in.executor});
+    return in.model.encode(sentences, {.progress = bar.progress(),
+                                       .prompt_name = flags.prompt_name,
+                                       .executor = &in.executor});
   }();
   HEADWISE_TRY(done);
   if (!flags.out.empty()) {
@@ -184,6 +191,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                               .sentences = sentences,
                               .out = flags.out,
                               .arithmetic = arithmetic_of(flags.arithmetic),
+                              .prompt_name = flags.prompt_name,
                               .save_every = flags.save_every.interval()},
                              in->executor, counts));
   return group->rank() != 0
@@ -205,6 +213,9 @@ void add_encode_options(const Arguments& command, EncodeFlags& flags) {
                 "write the embeddings: (sentences, size)"},
                {"--json", &flags.json, printed(),
                 "print one line of JSON per sentence"},
+               {"--prompt-name", &flags.prompt_name, text("NAME"),
+                "put this prompt of the model in front of each sentence, such "
+                "as query; \"\" none (default: the model's choice)"},
                threads_option(flags.threads),
                arithmetic_option(flags.arithmetic),
                flags.save_every.option(),

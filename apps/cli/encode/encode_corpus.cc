@@ -121,6 +121,7 @@ class EncodeJob {
                      {"headwise", version()},
                      {"model", model_},
                      {"arithmetic", name_of(corpus_.arithmetic)},
+                     {"prompt", corpus_.prompt_name},
                      {"text", text_}});
     return ok();
   }
@@ -207,9 +208,11 @@ class EncodeJob {
       const auto lines = corpus_.sentences.subspan(range.first, range.count);
       sentences.insert(sentences.end(), lines.begin(), lines.end());
     }
-    HEADWISE_ASSIGN(auto done,
-                    corpus_.model.encode(sentences, {.progress = progress,
-                                                     .executor = &executor_}));
+    HEADWISE_ASSIGN(
+        auto done,
+        corpus_.model.encode(sentences, {.progress = progress,
+                                         .prompt_name = corpus_.prompt_name,
+                                         .executor = &executor_}));
     Json note = note_of(done, ranges);
     HEADWISE_TRY(parts_.add({std::move(ranges), std::move(note)},
                             std::move(done.embeddings)));

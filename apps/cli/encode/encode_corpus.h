@@ -24,6 +24,7 @@ struct Corpus {
   std::span<const std::string_view> sentences;
   std::string out;
   Arithmetic arithmetic;  // of the model
+  std::optional<std::string> prompt_name;
   std::chrono::seconds save_every;
 };
 

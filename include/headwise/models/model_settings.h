@@ -16,7 +16,8 @@
 //                              in some older models)
 //   2_Normalize/config.json    only to check that it is the embedding that is
 //                              normalised
-//   config_sentence_transformers.json   truncate_dim
+//   config_sentence_transformers.json   truncate_dim, prompts and
+//                                       default_prompt_name
 //
 // A missing file leaves the defaults below; an unknown key is ignored. A folder
 // that modules.json names must be directly in the model's folder, without a
@@ -28,11 +29,12 @@
 // kLargestSettings bytes, for missing keys, wrong types, and sizes that are out
 // of range or do not fit together; unsupported for well-formed settings of a
 // model that headwise does not compute: another family, activation or position
-// embedding, a decoder, other modules (Dense), poolings (weightedmean,
-// lasttoken) or tokenizers, added tokens, arguments of the tokenizer in
-// sentence_bert_config.json (processing_kwargs), a default prompt:
-//   read_model_settings: model/1_Pooling/config.json: pooling_mode_lasttoken is
-//   true, expected false
+// embedding, an encoder-decoder, other modules (Dense), poolings or tokenizers,
+// added tokens, arguments of the tokenizer in sentence_bert_config.json
+// (processing_kwargs):
+//   read_model_settings: model/1_Pooling/config.json has "attention" in
+//   pooling_mode, expected cls, max, mean, mean_sqrt_len_tokens, weightedmean
+//   or lasttoken
 //
 // Example:
 //   ModelSettings settings = read_model_settings("model").value();
@@ -41,6 +43,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,9 +60,10 @@ namespace headwise::inline HEADWISE_ABI {
 inline constexpr std::size_t kLargestSettings = std::size_t{1} << 24;
 
 // How the vectors of a sentence's tokens, including [CLS] and [SEP], become the
-// vector of the sentence: their mean, the vector of [CLS], the maximum of each
-// feature, or their sum divided by the square root of their number.
-enum class Pooling { mean, cls, max, mean_sqrt_len };
+// vector of the sentence: their mean, the first one, the maximum of each
+// feature, their sum divided by the square root of their number, their mean
+// weighted by 1, 2, 3 and so on, or the last one.
+enum class Pooling { mean, cls, max, mean_sqrt_len, weighted_mean, last_token };
 
 struct ModelSettings {
   TransformerShape shape;
@@ -84,6 +88,12 @@ struct ModelSettings {
   bool normalize = false;
   // The embedding is cut to its first numbers, after it was normalised.
   std::optional<std::size_t> truncate_dim{};
+  // What may stand in front of each sentence, by name, and the name of what
+  // stands there if none is chosen; empty: nothing.
+  std::map<std::string, std::string> prompts{};
+  std::string default_prompt{};
+  // Whether the tokens of a prompt are pooled, too.
+  bool pools_prompt = true;
 
   // The positions of the model, or of one without such a limit as many as
   // tokens can be counted.

@@ -44,6 +44,9 @@ struct SentenceOptions {
   // The number of tokens used of a sentence, at most that of the settings,
   // which is the default.
   std::optional<std::size_t> max_tokens{};
+  // Which of the settings' prompts stands in front of each sentence; empty:
+  // none. Not given: the settings' own choice.
+  std::optional<std::string> prompt_name{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
@@ -86,7 +89,9 @@ class SentenceEncoder {
   }
 
   // Errors: bad_data for a sentence that is not UTF-8, with its number, from 0;
-  // out_of_memory; unsupported for a HEADWISE_TARGET that is not available.
+  // invalid_argument for a prompt that the settings do not have; out_of_memory;
+  // unsupported for a HEADWISE_TARGET that is not available, and for a prompt
+  // whose tokens the settings leave out of the pooling.
   Result<SentenceEmbeddings> encode(std::span<const std::string_view> sentences,
                                     const SentenceOptions& options = {}) const;
 
@@ -121,6 +126,8 @@ class SentenceEncoder {
         added_tokens_(added_tokens) {}
 
   HEADWISE_HIDDEN EncodeOptions text_options(std::size_t max_tokens) const;
+  HEADWISE_HIDDEN Result<std::string> prompt_of(
+      const SentenceOptions& options) const;
 
   ModelSettings settings_;
   Tokenizer tokenizer_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,9 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
 Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                                            const FileSubject& subject,
                                            std::size_t hidden_size);
+// Its include_prompt.
+Result<bool> parse_pools_prompt(std::string_view text,
+                                const FileSubject& subject);
 
 // Where a folder has its vocabulary: vocab.txt, or tokenizer.json if there is
 // only that.
@@ -99,8 +103,13 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
 Status check_transformer(std::string_view text, const FileSubject& subject);
 Status check_normalize(std::string_view text, const FileSubject& subject);
 
-// config_sentence_transformers.json: truncate_dim. No prompt may be needed.
-Result<std::optional<std::size_t>> parse_sentence_transformers(
+// config_sentence_transformers.json
+struct SentenceSettings {
+  std::optional<std::size_t> truncate_dim{};
+  std::map<std::string, std::string> prompts{};
+  std::string default_prompt{};
+};
+Result<SentenceSettings> parse_sentence_transformers(
     std::string_view text, const FileSubject& subject);
 
 // Tokens that tokenizer.json, tokenizer_config.json or special_tokens_map.json

@@ -131,6 +131,10 @@ Status read_pooling(const std::string& folder, ModelSettings& into) {
     return has_no_config(folder, "the pooling that modules.json names");
   }
   into.pooling = *std::move(pooling);
+  std::optional<bool> pools_prompt;
+  HEADWISE_TRY(
+      read_into(pools_prompt, folder + "/config.json", parse_pools_prompt));
+  into.pools_prompt = pools_prompt.value_or(true);
   return ok();
 }
 
@@ -190,9 +194,15 @@ Result<ModelSettings> read(const std::string& folder) {
     HEADWISE_TRY(
         read_normalize(folder + "/" + *modules->normalize_folder, settings));
   }
-  HEADWISE_TRY(read_into(settings.truncate_dim,
+  std::optional<SentenceSettings> of_sentences;
+  HEADWISE_TRY(read_into(of_sentences,
                          folder + "/config_sentence_transformers.json",
                          parse_sentence_transformers));
+  if (of_sentences) {
+    settings.truncate_dim = of_sentences->truncate_dim;
+    settings.prompts = std::move(of_sentences->prompts);
+    settings.default_prompt = std::move(of_sentences->default_prompt);
+  }
   return settings;
 }
 

@@ -39,12 +39,34 @@ void over_tokens(TensorView<const float, 2> hidden, float* to,
   }
 }
 
+// Of tokens 1, 2, 3 and so on: what a weighted mean divides by.
+float sum_of_places(std::size_t tokens) {
+  return static_cast<float>(tokens * (tokens + 1) / 2);
+}
+
+void weighted_mean(TensorView<const float, 2> hidden, float* to) {
+  const auto [tokens, E] = hidden.extents();
+  std::fill_n(to, E, 0.0f);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const auto place = static_cast<float>(t + 1);
+    std::transform(to, to + E, &hidden(t, 0), to,
+                   [place](float sum, float x) { return sum + place * x; });
+  }
+  const float by = sum_of_places(tokens);
+  std::transform(to, to + E, to, [by](float x) { return x / by; });
+}
+
 void pool_one(TensorView<const float, 2> hidden, Pooling pooling, float* to) {
   const auto tokens = static_cast<float>(hidden.extent(0));
   switch (pooling) {
     case Pooling::cls:
       std::copy_n(&hidden(0, 0), hidden.extent(1), to);
       return;
+    case Pooling::last_token:
+      std::copy_n(&hidden(hidden.extent(0) - 1, 0), hidden.extent(1), to);
+      return;
+    case Pooling::weighted_mean:
+      return weighted_mean(hidden, to);
     case Pooling::max:
       return over_tokens(hidden, to,
                          [](float a, float b) { return a > b ? a : b; });
@@ -62,9 +84,9 @@ void pool_one(TensorView<const float, 2> hidden, Pooling pooling, float* to) {
 void pool_one_backward(TensorView<const float, 2> hidden, Pooling pooling,
                        const float* d_y, TensorView<float, 2> d_hidden) {
   const auto [tokens, E] = hidden.extents();
-  if (pooling == Pooling::cls) {
-    std::transform(d_y, d_y + E, &d_hidden(0, 0), &d_hidden(0, 0),
-                   std::plus<>());
+  if (pooling == Pooling::cls || pooling == Pooling::last_token) {
+    float* const row = &d_hidden(pooling == Pooling::cls ? 0 : tokens - 1, 0);
+    std::transform(d_y, d_y + E, row, row, std::plus<>());
     return;
   }
   if (pooling == Pooling::max) {
@@ -77,11 +99,15 @@ void pool_one_backward(TensorView<const float, 2> hidden, Pooling pooling,
     }
     return;
   }
+  const bool is_weighted = pooling == Pooling::weighted_mean;
   const auto count = static_cast<float>(tokens);
-  const float by = pooling == Pooling::mean ? count : std::sqrt(count);
+  const float by = is_weighted                ? sum_of_places(tokens)
+                   : pooling == Pooling::mean ? count
+                                              : std::sqrt(count);
   for (std::size_t t = 0; t < tokens; ++t) {
+    const float weight = is_weighted ? static_cast<float>(t + 1) : 1;
     for (std::size_t e = 0; e < E; ++e) {
-      d_hidden(t, e) += d_y[e] / by;
+      d_hidden(t, e) += weight * d_y[e] / by;
     }
   }
 }

@@ -12,7 +12,7 @@ namespace {
 struct Mode {
   std::string_view name;
   std::string_view key;
-  std::optional<Pooling> pooling;  // nothing: not computed here
+  Pooling pooling;
 };
 
 // In the order that the poolings of older files have in the embedding.
@@ -22,8 +22,9 @@ constexpr std::array kModes = {
     Mode{"mean", "pooling_mode_mean_tokens", Pooling::mean},
     Mode{"mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens",
          Pooling::mean_sqrt_len},
-    Mode{"weightedmean", "pooling_mode_weightedmean_tokens", {}},
-    Mode{"lasttoken", "pooling_mode_lasttoken", {}}};
+    Mode{"weightedmean", "pooling_mode_weightedmean_tokens",
+         Pooling::weighted_mean},
+    Mode{"lasttoken", "pooling_mode_lasttoken", Pooling::last_token}};
 
 constexpr std::string_view kModeKey = "pooling_mode";
 constexpr std::string_view kMeanKey = kModes[2].key;
@@ -33,7 +34,8 @@ constexpr std::array kPoolingKeys = {
     kSizeKeys[0],  kSizeKeys[1],  kModeKey,      kModes[0].key, kModes[1].key,
     kModes[2].key, kModes[3].key, kModes[4].key, kModes[5].key};
 
-constexpr std::string_view kNames = "cls, max, mean or mean_sqrt_len_tokens";
+constexpr std::string_view kNames =
+    "cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken";
 
 Status check_size(const JsonFields& fields, std::size_t hidden_size) {
   const auto expected = static_cast<double>(hidden_size);
@@ -57,15 +59,15 @@ Result<std::vector<Pooling>> listed(const JsonFields& fields) {
   std::vector<Pooling> pooling;
   for (const std::string& name : names) {
     const auto mode = std::ranges::find(kModes, name, &Mode::name);
-    if (mode == kModes.end() || !mode->pooling) {
+    if (mode == kModes.end()) {
       return fields.fault(
           message("has \"{}\" in pooling_mode", printable(name)),
           std::string(kNames), ErrorCode::unsupported);
     }
-    if (std::ranges::count(pooling, *mode->pooling) > 0) {
+    if (std::ranges::count(pooling, mode->pooling) > 0) {
       return fields.fault(message("has {} twice in pooling_mode", name));
     }
-    pooling.push_back(*mode->pooling);
+    pooling.push_back(mode->pooling);
   }
   if (pooling.empty()) {
     return fields.unexpected(kModeKey, kNames);
@@ -79,11 +81,8 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
   for (const Mode& mode : kModes) {
     bool is_on = false;
     HEADWISE_TRY(fields.get(mode.key, is_on));
-    if (is_on && !mode.pooling) {
-      return fields.unexpected(mode.key, "false", ErrorCode::unsupported);
-    }
     if (is_on) {
-      pooling.push_back(*mode.pooling);
+      pooling.push_back(mode.pooling);
     }
   }
   if (pooling.empty() && fields.has(kMeanKey)) {
@@ -101,6 +100,15 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                   JsonFields::parse(text, subject, kPoolingKeys));
   HEADWISE_TRY(check_size(fields, hidden_size));
   return fields.has(kModeKey) ? listed(fields) : switched_on(fields);
+}
+
+Result<bool> parse_pools_prompt(std::string_view text,
+                                const FileSubject& subject) {
+  constexpr std::array<std::string_view, 1> kKeys = {"include_prompt"};
+  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
+  bool pools = true;
+  HEADWISE_TRY(fields.get(kKeys[0], pools));
+  return pools;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
+#include "interop/error_text.h"
 #include "interop/folder.h"
 #include "interop/utf8.h"
 #include "models/model_files.h"
@@ -58,10 +60,16 @@ std::vector<Part> parts_of(const RaggedTokens& ids, std::size_t threads) {
   return parts;
 }
 
+// How each sentence becomes tokens.
+struct Reading {
+  std::string prompt;
+  std::size_t max_tokens;
+};
+
 // `first`: the number of the first sentence.
 Result<SentenceTokens> tokens_of(const SentenceEncoder& model,
                                  std::span<const std::string_view> sentences,
-                                 std::size_t first, std::size_t max_tokens,
+                                 std::size_t first, const Reading& reading,
                                  const Executor& executor) {
   constexpr std::size_t kAtATime = 16;
   const std::size_t count = sentences.size();
@@ -77,7 +85,12 @@ Result<SentenceTokens> tokens_of(const SentenceEncoder& model,
           if (!said[n]) {
             continue;
           }
-          auto encoded = model.encode_text(sentences[n], max_tokens);
+          auto encoded =
+              reading.prompt.empty()
+                  ? model.encode_text(sentences[n], reading.max_tokens)
+                  : model.encode_text(
+                        reading.prompt + std::string(sentences[n]),
+                        reading.max_tokens);
           if (!encoded) {
             said[n] = encoded.error();
             continue;
@@ -214,13 +227,40 @@ EncodeOptions SentenceEncoder::text_options(std::size_t max_tokens) const {
           .truncation = Truncation{.max_tokens = max_tokens}};
 }
 
+Result<std::string> SentenceEncoder::prompt_of(
+    const SentenceOptions& options) const {
+  const std::string& name =
+      options.prompt_name ? *options.prompt_name : settings_.default_prompt;
+  if (name.empty()) {
+    return std::string();
+  }
+  const auto found = settings_.prompts.find(name);
+  if (found == settings_.prompts.end()) {
+    std::string names;
+    for (const auto& [known, text] : settings_.prompts) {
+      names += (names.empty() ? "" : ", ") + printable(known);
+    }
+    return value_error(kSentenceEncoder, "prompt_name", printable(name),
+                       names.empty() ? Message("none: the model has no prompts")
+                                     : Message(std::move(names)));
+  }
+  if (!found->second.empty() && !settings_.pools_prompt) {
+    return value_error(kSentenceEncoder, "prompt_name", printable(name),
+                       "none: include_prompt of the pooling is false",
+                       ErrorCode::unsupported);
+  }
+  return found->second;
+}
+
 Result<SentenceTokens> SentenceEncoder::tokenize(
     std::span<const std::string_view> sentences,
     const SentenceOptions& options) const {
   return catching_out_of_memory([&]() -> Result<SentenceTokens> {
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
-    return tokens_of(*this, sentences, 0, most_tokens(settings_, options),
+    HEADWISE_ASSIGN(auto prompt, prompt_of(options));
+    return tokens_of(*this, sentences, 0,
+                     {std::move(prompt), most_tokens(settings_, options)},
                      executor);
   });
 }
@@ -234,12 +274,14 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
     HEADWISE_ASSIGN(auto embeddings, Tensor<float, 2>::create_unset(
                                          {sentences.size(), embedding_size()}));
     SentenceEmbeddings result{std::move(embeddings), {}, 0};
+    HEADWISE_ASSIGN(auto prompt, prompt_of(options));
+    const Reading reading{std::move(prompt), most_tokens(settings_, options)};
     SharedProgress count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
       HEADWISE_ASSIGN(const auto batch,
                       tokens_of(*this, sentences.subspan(first, size), first,
-                                most_tokens(settings_, options), executor));
+                                reading, executor));
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});
       HEADWISE_TRY(

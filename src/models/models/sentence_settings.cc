@@ -75,20 +75,40 @@ Status check_normalize(std::string_view text, const FileSubject& subject) {
   return check_fixed(text, subject, kFixedOfNormalize);
 }
 
-Result<std::optional<std::size_t>> parse_sentence_transformers(
+Result<SentenceSettings> parse_sentence_transformers(
     std::string_view text, const FileSubject& subject) {
-  constexpr std::string_view kPrompt = "default_prompt_name";
+  constexpr std::string_view kDefault = "default_prompt_name";
   constexpr std::string_view kTruncate = "truncate_dim";
-  constexpr std::array kKeys = {kPrompt, kTruncate};
+  constexpr std::array kKeys = {kDefault, kTruncate};
   constexpr SizeRange kSizes = {1, std::size_t{1} << 31};
   HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
-  if (fields.has(kPrompt)) {
-    return fields.unexpected(kPrompt, "null: no prompt is added",
-                             ErrorCode::unsupported);
+  SentenceSettings settings;
+  HEADWISE_TRY(visit_json_leaves(
+      text, subject, [&](const JsonPath& path, const JsonLeaf& value) {
+        const auto* const prompt = std::get_if<std::string>(&value);
+        if (path[0] != "prompts") {
+          return ok();
+        }
+        if (path.size() != 2 || prompt == nullptr) {
+          return Status(subject.of_entry(path_text(path))
+                            .error(ErrorCode::bad_data,
+                                   message("is {}", leaf_text(value)),
+                                   "a text"));
+        }
+        settings.prompts.emplace(path[1], *prompt);
+        return ok();
+      }));
+  HEADWISE_TRY(fields.get(kDefault, settings.default_prompt));
+  if (!settings.default_prompt.empty() &&
+      !settings.prompts.contains(settings.default_prompt)) {
+    return fields.unexpected(kDefault, "the name of one of the prompts");
   }
-  std::size_t size = 0;
-  HEADWISE_TRY(fields.get(kTruncate, kSizes, size));
-  return fields.has(kTruncate) ? std::optional(size) : std::nullopt;
+  if (fields.has(kTruncate)) {
+    std::size_t size = 0;
+    HEADWISE_TRY(fields.get(kTruncate, kSizes, size));
+    settings.truncate_dim = size;
+  }
+  return settings;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -229,13 +229,13 @@ TEST(ModelSettingsTest, ErrorsNameTheFile) {
                        {"bert, distilbert"}, "model_type");
 }
 
-TEST(ModelSettingsTest, ADefaultPromptIsNotPassedOver) {
+TEST(ModelSettingsTest, ADefaultPromptIsOneOfThePrompts) {
   const Model model;
   model.put("config_sentence_transformers.json",
             R"({"default_prompt_name": "query"})");
-  model.expect_refused(ErrorCode::unsupported,
-                       "config_sentence_transformers.json", {"\"query\""},
-                       {"null"}, "default_prompt_name");
+  model.expect_refused(ErrorCode::bad_data, "config_sentence_transformers.json",
+                       {"\"query\""}, {"one of the prompts"},
+                       "default_prompt_name");
 }
 
 TEST(ModelSettingsTest, AddedTokensAreRefusedByName) {

@@ -14,12 +14,17 @@ namespace headwise::testing_support {
 inline double pooled_feature(const std::vector<std::vector<double>>& hidden,
                              Pooling pooling, std::size_t e) {
   double sum = 0;
+  double weighted = 0;
+  double weights = 0;
   double most = hidden[0][e];
   for (const auto& row : hidden) {
     sum += row[e];
+    weights += 1;
+    weighted += weights * row[e];
     most = std::max(most, row[e]);
   }
-  const auto tokens = static_cast<double>(hidden.size());
+  const double tokens = weights;
+  weights *= (tokens + 1) / 2;
   switch (pooling) {
     case Pooling::mean:
       return sum / tokens;
@@ -27,6 +32,10 @@ inline double pooled_feature(const std::vector<std::vector<double>>& hidden,
       return most;
     case Pooling::mean_sqrt_len:
       return sum / std::sqrt(tokens);
+    case Pooling::weighted_mean:
+      return weighted / weights;
+    case Pooling::last_token:
+      return hidden.back()[e];
     case Pooling::cls:
       break;
   }

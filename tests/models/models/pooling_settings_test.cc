@@ -25,7 +25,8 @@ Fields listed(const std::string& modes) {
   return {{"embedding_dimension", "384"}, {"pooling_mode", modes}};
 }
 
-constexpr const char* kNames = "cls, max, mean or mean_sqrt_len_tokens";
+constexpr const char* kNames =
+    "cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken";
 
 Result<std::vector<Pooling>> parsed(const Fields& fields) {
   return parse_pooling(json(fields), {"", "file"}, kHidden);
@@ -40,7 +41,9 @@ TEST(PoolingSettingsTest, EachSwitchIsItsPooling) {
        {std::pair{"pooling_mode_cls_token", Pooling::cls},
         {"pooling_mode_max_tokens", Pooling::max},
         {"pooling_mode_mean_tokens", Pooling::mean},
-        {"pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt_len}}) {
+        {"pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt_len},
+        {"pooling_mode_weightedmean_tokens", Pooling::weighted_mean},
+        {"pooling_mode_lasttoken", Pooling::last_token}}) {
     EXPECT_THAT(pooling_of(with(switches(), key, "true")),
                 ElementsAre(pooling));
   }
@@ -49,14 +52,12 @@ TEST(PoolingSettingsTest, EachSwitchIsItsPooling) {
 TEST(PoolingSettingsTest, SeveralSwitchesAreInOneOrderWhateverTheFiles) {
   Fields all = switches();
   for (auto& [key, value] : all) {
-    const bool is_on = key.starts_with("pooling_mode_") &&
-                       key != "pooling_mode_weightedmean_tokens" &&
-                       key != "pooling_mode_lasttoken";
-    value = is_on ? "true" : value;
+    value = key.starts_with("pooling_mode_") ? "true" : value;
   }
   EXPECT_THAT(pooling_of(all),
               ElementsAre(Pooling::cls, Pooling::max, Pooling::mean,
-                          Pooling::mean_sqrt_len));
+                          Pooling::mean_sqrt_len, Pooling::weighted_mean,
+                          Pooling::last_token));
   EXPECT_THAT(
       parse_pooling(
           R"({"pooling_mode_max_tokens": true, "pooling_mode_cls_token": true,
@@ -92,12 +93,7 @@ TEST(PoolingSettingsTest, NewerFilesNameOneOrListSeveralInTheirOrder) {
 }
 
 TEST(PoolingSettingsTest, WhatIsNotComputedHereIsUnsupportedAndNamed) {
-  for (const std::string key :
-       {"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
-    EXPECT_THAT(parsed(with(switches(), key, "true")),
-                IsUnsupported(key, {"true"}, {"false"}));
-  }
-  for (const std::string name : {"weightedmean", "lasttoken", "Mean", ""}) {
+  for (const std::string name : {"attention", "Mean", ""}) {
     const std::string quoted = "\"" + name + "\"";
     for (const std::string& modes : {quoted, "[\"cls\", " + quoted + "]"}) {
       EXPECT_THAT(parsed(listed(modes)),

@@ -89,6 +89,8 @@ TEST(PoolingTest, TheWayBackIsTheSlopeInDouble) {
   for (const std::vector<Pooling>& pooling :
        {std::vector{Pooling::cls}, std::vector{Pooling::max},
         std::vector{Pooling::mean}, std::vector{Pooling::mean_sqrt_len},
+        std::vector{Pooling::last_token}, std::vector{Pooling::weighted_mean},
+        std::vector{Pooling::weighted_mean, Pooling::last_token},
         std::vector{Pooling::max, Pooling::mean},
         std::vector{Pooling::mean_sqrt_len, Pooling::cls}}) {
     for (const std::size_t tokens : {1u, 2u, 5u}) {

@@ -166,6 +166,43 @@ TEST_F(SentenceEncoderTest, TheFirstSentenceThatIsNoUtf8IsNamedByItsNumber) {
                         .given = {"UTF-8", "3", "0xff"}}));
 }
 
+TEST_F(SentenceEncoderTest, APromptStandsInFrontOfEachSentence) {
+  const auto put_all = [&](const char* pooling) {
+    put_modules(folder_, pooling, false);
+    put("config_sentence_transformers.json",
+        R"({"prompts": {"query": "we see ", "none": ""},
+            "default_prompt_name": "query"})");
+  };
+  put_all(
+      R"({"word_embedding_dimension": 12, "pooling_mode": ["lasttoken", "mean"]})");
+  const SentenceEncoder encoder = model();
+  const std::vector<std::string_view> plain = {"heads"};
+  const std::vector<std::string_view> whole = {"we see heads"};
+  const auto with = [&](std::span<const std::string_view> texts,
+                        std::optional<std::string> name) {
+    return encoder.encode(texts, {.prompt_name = std::move(name)});
+  };
+  const auto wanted = with(whole, "").value();
+  for (const auto& name :
+       {std::optional<std::string>(), std::optional<std::string>("query")}) {
+    EXPECT_TRUE(same_bits(with(plain, name)->embeddings, wanted.embeddings));
+  }
+  EXPECT_TRUE(
+      same_bits(with(plain, "none")->embeddings, with(plain, "")->embeddings));
+  EXPECT_THAT(with(plain, "other"),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .argument = "prompt_name",
+                        .given = {"other"},
+                        .expected = {"none, query"}}));
+
+  put_all(R"({"word_embedding_dimension": 12, "include_prompt": false})");
+  EXPECT_THAT(model().encode(plain),
+              HasError({.code = ErrorCode::unsupported,
+                        .argument = "prompt_name",
+                        .given = {"query"},
+                        .expected = {"include_prompt"}}));
+}
+
 TEST_F(SentenceEncoderTest, NoSentencesAreLegal) {
   EXPECT_EQ(model().encode({}).value().embeddings.extents(),
             (Extents<2>{0, 12}));

@@ -121,15 +121,25 @@ TEST(TokenizerSettingsTest, LoweringFirstIsASettingOfItsOwn) {
             cased.normalization);
 }
 
-TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {
+TEST(TokenizerSettingsTest, PromptsAreTextsWithNames) {
   const auto parsed_file = [](const char* text) {
     return parse_sentence_transformers(text, {"", "file"});
   };
-  EXPECT_TRUE(parsed_file(
-      R"({"prompts": {"query": "q: "}, "default_prompt_name": null})"));
+  const auto read = parsed_file(
+      R"({"prompts": {"query": "q: ", "none": ""}, "default_prompt_name": null})");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->prompts, (std::map<std::string, std::string>{{"query", "q: "},
+                                                               {"none", ""}}));
+  EXPECT_EQ(read->default_prompt, "");
   EXPECT_TRUE(parsed_file("{}"));
+  EXPECT_EQ(
+      parsed_file(R"({"prompts": {"a": "b"}, "default_prompt_name": "a"})")
+          ->default_prompt,
+      "a");
   EXPECT_THAT(parsed_file(R"({"default_prompt_name": "query"})"),
-              IsUnsupported("default_prompt_name", {"\"query\""}, {"null"}));
+              IsBad("default_prompt_name", {"\"query\""}, {"prompts"}));
+  EXPECT_THAT(parsed_file(R"({"prompts": {"query": 5}})"),
+              IsBad("prompts.query", {"5"}, {"a text"}));
 }
 
 }  // namespace
