@@ -34,8 +34,13 @@ constexpr std::array kPoolingKeys = {
     kSizeKeys[0],  kSizeKeys[1],  kModeKey,      kModes[0].key, kModes[1].key,
     kModes[2].key, kModes[3].key, kModes[4].key, kModes[5].key};
 
-constexpr std::string_view kNames =
-    "cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken";
+std::string all_names() {
+  std::string names;
+  for (const Mode& mode : kModes) {
+    names.append(names.empty() ? "" : ", ").append(mode.name);
+  }
+  return names;
+}
 
 Status check_size(const JsonFields& fields, std::size_t hidden_size) {
   const auto expected = static_cast<double>(hidden_size);
@@ -61,8 +66,8 @@ Result<std::vector<Pooling>> listed(const JsonFields& fields) {
     const auto mode = std::ranges::find(kModes, name, &Mode::name);
     if (mode == kModes.end()) {
       return fields.fault(
-          message("has \"{}\" in pooling_mode", printable(name)),
-          std::string(kNames), ErrorCode::unsupported);
+          message("has \"{}\" in pooling_mode", printable(name)), all_names(),
+          ErrorCode::unsupported);
     }
     if (std::ranges::count(pooling, mode->pooling) > 0) {
       return fields.fault(message("has {} twice in pooling_mode", name));
@@ -70,7 +75,7 @@ Result<std::vector<Pooling>> listed(const JsonFields& fields) {
     pooling.push_back(mode->pooling);
   }
   if (pooling.empty()) {
-    return fields.unexpected(kModeKey, kNames);
+    return fields.unexpected(kModeKey, all_names());
   }
   return pooling;
 }
@@ -86,7 +91,7 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
     }
   }
   if (pooling.empty() && fields.has(kMeanKey)) {
-    return fields.fault("has no pooling switched on", std::string(kNames));
+    return fields.fault("has no pooling switched on", all_names());
   }
   return pooling.empty() ? std::vector{Pooling::mean} : pooling;
 }

@@ -26,7 +26,7 @@ Fields listed(const std::string& modes) {
 }
 
 constexpr const char* kNames =
-    "cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken";
+    "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken";
 
 Result<std::vector<Pooling>> parsed(const Fields& fields) {
   return parse_pooling(json(fields), {"", "file"}, kHidden);
