@@ -23,6 +23,7 @@ CPP_ONLY = {
     "Device::cuda(stream)",                                   # the GPU
     "Device::cuda(stream); AttentionPlan is for the CPU",
     "ModelUse::training",                                     # Transformer
+    "ModelWanted::gates",
     "a layer without Linear::for_inference()",                # write_onnx_layer()
 }
 # Text of files and pages, not messages.

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "headwise/models/causal_model.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/prune/remove_heads.h"
+#include "headwise/train/next_token.h"
 #include "prune_causal.h"
 #include "prune_count.h"
 #include "prune_curve.h"
@@ -49,8 +51,9 @@ Every headwise command takes DIR as a model; transformers and other programs
 need --export full-size. A causal model (headwise train --task induction) takes
 --heads; its accuracy is that on repeated words. The constant part of a removed
 head's output goes into the output bias. Accuracy is measured on --data with the
-model's classifier (headwise train --model); without labels the report says how
-far the embeddings move.
+model's classifier (headwise train --model), of a language model without one as
+the perplexity and the share of right next tokens, each text counting the same;
+without labels the report says how far the embeddings of other models move.
 To resume an interrupted --max-drop or --curve, run the same command again.)"};
 
 // ---- How many. ----
@@ -120,10 +123,28 @@ Result<double> mean_cosine_of(const PruneJob& job,
   return mean_cosine(before.embeddings.view(), after.embeddings.view());
 }
 
+// Of the model in a folder.
+Result<std::vector<NextTokenScore>> next_token_scores_of(
+    const PruneJob& job, const std::string& folder) {
+  HEADWISE_ASSIGN(const auto model, read_language(folder));
+  HEADWISE_ASSIGN(
+      const auto tokens,
+      job.model().encoder.tokenize(job.text()->texts, job.text_options()));
+  return next_token_scores(*model, tokens.ids, {.executor = &job.executor()});
+}
+
 Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
                         PruneReport& report) {
   report.why_no_accuracy = job.why_no_accuracy();
   if (!job.text()) {
+    return ok();
+  }
+  if (report.why_no_accuracy && is_language_model(job.flags().model)) {
+    HEADWISE_ASSIGN(const auto before,
+                    next_token_scores_of(job, job.flags().model));
+    HEADWISE_ASSIGN(const auto after,
+                    next_token_scores_of(job, job.flags().out));
+    report.next_tokens = next_tokens_between(before, after);
     return ok();
   }
   if (report.why_no_accuracy) {

@@ -22,6 +22,9 @@ bool has_accuracy(const PruneReport& report) {
 }
 
 std::string accuracy_line(const PruneReport& report) {
+  if (report.next_tokens) {
+    return text_of(*report.next_tokens);
+  }
   if (report.cosine) {
     return say(
         "accuracy    not measured: {}; mean cosine similarity to the "
@@ -99,7 +102,7 @@ std::string text_of(const PruneReport& report) {
          say("(medians of {} alternating rounds, {} sequences of {} "
              "tokens{})\n",
              report.times.rounds, report.times.sequences, report.times.tokens,
-             has_accuracy(report)
+             has_accuracy(report) || report.next_tokens
                  ? say("; 95% confidence intervals in brackets")
                  : "");
 }
@@ -120,6 +123,8 @@ std::string json_of(const PruneReport& report) {
     json["after"] = json_of(*report.after);
     json["change"] = {
         {"accuracy", by.change}, {"low", by.low}, {"high", by.high}};
+  } else if (report.next_tokens) {
+    json["next_tokens"] = json_of(*report.next_tokens);
   } else {
     json["accuracy_not_measured"] = report.why_no_accuracy->message();
   }

@@ -8,6 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/train/sentence_classifier.h"
+#include "pruned_next_tokens.h"
 #include "pruned_times.h"
 
 namespace headwise::cli {
@@ -32,6 +33,8 @@ struct PruneReport {
   // Of texts without labels: the mean cosine of a text's embedding with that of
   // the whole model.
   std::optional<double> cosine{};
+  // Of a language model, in place of both.
+  std::optional<PrunedNextTokens> next_tokens{};
   std::optional<Error> why_no_accuracy{};
   PrunedTimes times{};
 };

@@ -23,7 +23,8 @@ namespace headwise::inline HEADWISE_ABI {
 // `see` is given the first row of each text that has tokens among those of
 // `heads`, and its heads as a batch of one: views that are valid during the
 // call, and the options that compare them, without offsets and in exact
-// arithmetic. Errors: those of `see`; out_of_memory.
+// arithmetic. Of groups that are not even, it is given the key head of each
+// query head. Errors: those of `see`; out_of_memory.
 Status for_each_text(
     const HookedHeads& heads,
     FunctionRef<Status(std::size_t first_row, const HookedHeads& of_text)> see);

@@ -33,6 +33,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/reports.h"
+#include "headwise/steps/head_groups.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -43,6 +44,7 @@ struct HookedHeads {
   TensorView<const float, 4> key;
   TensorView<const float, 4> value;
   const AttentionOptions& options;  // of the call
+  HeadGroups kv_groups{};           // which query heads read which key head
 };
 
 struct HeadContext {

@@ -201,8 +201,8 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
   }
   if (const HeadHooks* const hooks = call.layer_options.hooks;
       hooks != nullptr && hooks->see_inputs) {
-    HEADWISE_TRY(
-        hooks->see_inputs({heads.query, heads.key, heads.value, options}));
+    HEADWISE_TRY(hooks->see_inputs(
+        {heads.query, heads.key, heads.value, options, layer.kv_groups}));
   }
   HEADWISE_TRY(
       trace_operation(call.trace, heads, options, operation_options_of(layer)));

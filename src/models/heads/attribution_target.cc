@@ -35,8 +35,7 @@ Status AttributionTarget::visit_gradients(
     ModelHooks hooks;
     hooks.see_inputs = [&](HookPlace at, const HookedHeads& heads) -> Status {
       HEADWISE_ASSIGN(inputs[at.layer],
-                      KeptInputs::of(heads, attention(at.layer),
-                                     /*with_values=*/true));
+                      KeptInputs::of(heads, /*with_values=*/true));
       return ok();
     };
     hooks.see_gradient = [&](HookPlace at,

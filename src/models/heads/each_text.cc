@@ -1,10 +1,14 @@
 #include "headwise/heads/each_text.h"
 
+#include "heads/key_heads.h"
 #include "heads/one_sequence.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-Status for_each_text(
+namespace {
+
+// Of even groups.
+Status see_each(
     const HookedHeads& heads,
     FunctionRef<Status(std::size_t first_row, const HookedHeads& of_text)>
         see) {
@@ -21,6 +25,21 @@ Status for_each_text(
                                               {at.heads.query, at.heads.key,
                                                at.heads.value, at.options});
                            });
+}
+
+}  // namespace
+
+Status for_each_text(
+    const HookedHeads& heads,
+    FunctionRef<Status(std::size_t first_row, const HookedHeads& of_text)>
+        see) {
+  if (heads.kv_groups.even()) {
+    return see_each(heads, see);
+  }
+  HEADWISE_ASSIGN(const auto key, key_head_of_each(heads.key, heads.kv_groups));
+  HEADWISE_ASSIGN(const auto value,
+                  key_head_of_each(heads.value, heads.kv_groups));
+  return see_each({heads.query, key, value, heads.options}, see);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

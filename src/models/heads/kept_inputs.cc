@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/copy_of.h"
+#include "heads/key_heads.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -24,34 +24,14 @@ std::span<const float> elements_of(const Bias& bias) {
   return {bias.data(), last + 1};
 }
 
-// The head of the group of each query head.
-Result<Tensor<float, 4>> head_of_each(TensorView<const float, 4> x,
-                                      const std::vector<std::size_t>& groups,
-                                      std::size_t heads) {
-  const auto [B, L, Hkv, D] = x.extents();
-  HEADWISE_ASSIGN(auto all, Tensor<float, 4>::create_unset({B, L, heads, D}));
-  std::size_t h = 0;
-  for (std::size_t g = 0; g < Hkv; ++g) {
-    for (std::size_t n = 0; n < groups[g]; ++n, ++h) {
-      for (std::size_t l = 0; l < L; ++l) {
-        std::copy_n(&x(0, l, g, 0), D, &all(0, l, h, 0));
-      }
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const KeptInputs>> KeptInputs::of(
-    const HookedHeads& heads, const MultiHeadAttention& attention,
-    bool with_values) {
+    const HookedHeads& heads, bool with_values) {
   auto made = std::make_shared<KeptInputs>();
-  const MultiHeadAttentionConfig& config = attention.config();
   const auto of_queries = [&](TensorView<const float, 4> x) {
-    return config.kv_group_sizes.empty()
-               ? copy_of(x)
-               : head_of_each(x, config.kv_group_sizes, config.num_heads);
+    return heads.kv_groups.even() ? copy_of(x)
+                                  : key_head_of_each(x, heads.kv_groups);
   };
   HEADWISE_ASSIGN(made->query_, copy_of(heads.query));
   HEADWISE_ASSIGN(made->key_, of_queries(heads.key));

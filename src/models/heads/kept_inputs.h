@@ -9,17 +9,15 @@
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/module/head_hooks.h"
-#include "headwise/module/multi_head_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 class KeptInputs {
  public:
-  // `heads` of a single sequence of the layer `attention`; its values, too, if
-  // `with_values`. Errors: out_of_memory.
-  static Result<std::shared_ptr<const KeptInputs>> of(
-      const HookedHeads& heads, const MultiHeadAttention& attention,
-      bool with_values = false);
+  // `heads` of a single sequence; its values, too, if `with_values`. Errors:
+  // out_of_memory.
+  static Result<std::shared_ptr<const KeptInputs>> of(const HookedHeads& heads,
+                                                      bool with_values = false);
 
   TensorView<const float, 4> query() const { return query_; }
   // Of a layer whose groups are uneven, one for each query head.

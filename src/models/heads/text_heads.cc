@@ -27,9 +27,8 @@ Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
     return found;
   }
   HEADWISE_ASSIGN(const auto separators, separators_in(model, found.ids));
-  const auto see = [&](HookPlace at, const HookedHeads& heads) -> Status {
-    HEADWISE_ASSIGN(auto kept,
-                    KeptInputs::of(heads, model.attention(at.layer)));
+  const auto see = [&](HookPlace, const HookedHeads& heads) -> Status {
+    HEADWISE_ASSIGN(auto kept, KeptInputs::of(heads));
     HEADWISE_ASSIGN(
         const auto pooled,
         known_statistics(kept->query(), kept->key(),

@@ -85,7 +85,7 @@ class RunningLayer {
     if (!wanted(layer)) {
       return ok();
     }
-    HEADWISE_ASSIGN(inputs_, KeptInputs::of(heads, model_.attention(layer)));
+    HEADWISE_ASSIGN(inputs_, KeptInputs::of(heads));
     layer_.query = inputs_->query();
     layer_.key = inputs_->key();
     layer_.attention = {inputs_, &inputs_->options()};

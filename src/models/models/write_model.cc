@@ -109,7 +109,10 @@ Result<transformer::FileParams> file_params_of(const ParamFile& file,
                            message("has no {}", printable(in_file)),
                            "one to replace");
     }
-    named.emplace(in_file, view);
+    HEADWISE_ASSIGN(const auto before, file.tensor(in_file));
+    HEADWISE_ASSIGN(auto now,
+                    transformer::in_type(before.view.dtype(), view, params));
+    named.emplace(in_file, std::move(now));
   }
   params.views = std::move(named);
   return params;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -103,7 +105,29 @@ class Forms {
   FileParams& made_;
 };
 
+template <class T>
+Result<AnyView> narrowed_if_exact(const AnyView& view,
+                                  std::deque<Tensor<T, 1>>& keep) {
+  HEADWISE_ASSIGN(auto made, Tensor<T, 1>::create_unset({view.size()}));
+  for (std::size_t n = 0; n < made.size(); ++n) {
+    const float x = numbers_of(view)[n];
+    made(n) = narrowed<T>(x);
+    if (std::bit_cast<std::uint32_t>(widened(made(n))) !=
+        std::bit_cast<std::uint32_t>(x)) {
+      return view;
+    }
+  }
+  const auto& kept = keep.emplace_back(std::move(made));
+  return AnyView(kept.data(), DTypeOf<T>::value, view.extents());
+}
+
 }  // namespace
+
+Result<AnyView> in_type(DType type, const AnyView& view, FileParams& keep) {
+  return type == DType::bfloat16  ? narrowed_if_exact(view, keep.bfloats)
+         : type == DType::float16 ? narrowed_if_exact(view, keep.halves)
+                                  : view;
+}
 
 Result<FileParams> file_params(const NamedStack& stack,
                                std::map<std::string, AnyView> params) {

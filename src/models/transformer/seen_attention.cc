@@ -39,7 +39,9 @@ Result<Tensor<float, 4>> weights_of_head(const HookedHeads& heads,
         &all(0, 0, head, 0), {all.extent(0), all.extent(1), 1, all.extent(3)},
         all.strides());
   };
-  const std::size_t group = h * heads.key.extent(2) / heads.query.extent(2);
+  const std::size_t group =
+      HeadMap(heads.query.extent(2), heads.key.extent(2), heads.kv_groups)
+          .kv_head(h);
   const auto query = one(heads.query, h);
   const auto value = one(heads.value, group);
   const Offsets& offsets = call.options.offsets;

@@ -100,13 +100,23 @@ class StackRun : private StackPass {
     return x;
   }
 
+  // Of a head among those that a pruned layer has.
+  std::size_t place_of(AttentionKind kind, std::size_t layer,
+                       std::size_t head) const {
+    if (kind == AttentionKind::cross) {
+      return head;
+    }
+    const std::vector<std::size_t> kept = stack().heads_in(layer);
+    return static_cast<std::size_t>(std::ranges::lower_bound(kept, head) -
+                                    kept.begin());
+  }
   SeenHeads seen_heads(AttentionKind kind, std::size_t layer) const {
     SeenHeads seen;
     const ModelPass& pass = input().pass;
     seen.all = pass.see_attn_weights && pass.heads.empty();
     for (const AttentionPlace& place : pass.heads) {
       if (pass.see_attn_weights && place.kind == kind && place.layer == layer) {
-        seen.heads.push_back(*place.head);
+        seen.heads.push_back(place_of(kind, layer, *place.head));
       }
     }
     return seen;
@@ -116,7 +126,9 @@ class StackRun : private StackPass {
     for (std::size_t n = 0; n < made.attn_weights.size(); ++n) {
       AttentionPlace place{.kind = kind, .layer = layer};
       if (!seen.all) {
-        place.head = seen.heads[n];
+        place.head = kind == AttentionKind::cross
+                         ? seen.heads[n]
+                         : stack().heads_in(layer)[seen.heads[n]];
       }
       HEADWISE_TRY(input().pass.see_attn_weights(place, made.attn_weights[n]));
     }

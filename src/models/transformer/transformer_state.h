@@ -28,6 +28,7 @@ struct Transformer::State {
 
 // Errors: those of Transformer::hidden() for ids and a pass that do not fit.
 Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
+                  const transformer::StackSpec& spec,
                   const transformer::Params& params,
                   const TransformerShape& shape);
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/copy_of.h"
+#include "headwise/heads/each_text.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/family_models.h"
 #include "support/matchers.h"
@@ -39,6 +41,22 @@ class PrunedFamiliesTest : public testing::TestWithParam<std::string> {
     return model.hidden(random_tokens(model.shape())).value();
   }
 
+  // Of a head that stayed; its number is that from before.
+  static Tensor<float, 4> weights_of(const Transformer& model) {
+    Tensor<float, 4> seen;
+    const auto done = model.hidden(
+        random_tokens(model.shape()),
+        {.see_attn_weights = [&](const AttentionPlace& place,
+                                 TensorView<const float, 4> weights) -> Status {
+           EXPECT_EQ(place.head, 2u);
+           seen = copy_of(weights).value();
+           return ok();
+         },
+         .heads = {{AttentionKind::self, 0, 2}}});
+    EXPECT_TRUE(done);
+    return seen;
+  }
+
   TempFolder folder_;
   TempFolder out_;
   std::vector<HeadId> heads_ = {{0, 1}, {1, 0}};
@@ -58,6 +76,25 @@ TEST_P(PrunedFamiliesTest, RemovedHeadsAreGatesOfZero) {
   const auto wanted = gated(whole);
   EXPECT_TRUE(all_near(hidden(pruned), wanted, 1e-5, 1e-5));
   EXPECT_FALSE(all_near(hidden(whole), wanted, 1e-5, 1e-5));
+
+  const auto weights = weights_of(pruned);
+  EXPECT_TRUE(same_bits(weights, weights_of(whole)));
+  const auto gone = pruned.hidden(
+      random_tokens(pruned.shape()),
+      {.see_attn_weights = [](const AttentionPlace&,
+                              TensorView<const float, 4>) { return ok(); },
+       .heads = {{AttentionKind::self, 0, 1}}});
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().details().argument, "heads[0]");
+
+  ModelPass pass;
+  pass.hooks.see_inputs = [](HookPlace, const HookedHeads& heads) {
+    return for_each_text(heads, [](std::size_t, const HookedHeads& text) {
+      EXPECT_EQ(text.query.extent(2) % text.key.extent(2), 0u);
+      return ok();
+    });
+  };
+  EXPECT_TRUE(pruned.hidden(random_tokens(pruned.shape()), pass));
 
   const Status written = write_pruned(folder_.path(), out_ / "pruned", pruned);
   if (GetParam() == "falcon_40b" || GetParam() == "falcon_11b") {

@@ -1,0 +1,93 @@
+#include "pruned_next_tokens.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "shell/say.h"
+
+namespace headwise::cli {
+namespace {
+
+// One of a text's numbers: its loss, or its share of right tokens.
+using NumberOfText = double (*)(const NextTokenScore& score);
+
+double loss_of(const NextTokenScore& score) { return score.loss; }
+double share_right(const NextTokenScore& score) {
+  return static_cast<double>(score.right_tokens) /
+         static_cast<double>(score.tokens);
+}
+
+std::vector<double> numbers_of(std::span<const NextTokenScore> scores,
+                               NumberOfText number) {
+  std::vector<double> numbers;
+  for (const NextTokenScore& score : scores) {
+    numbers.push_back(score.tokens == 0
+                          ? std::numeric_limits<double>::quiet_NaN()
+                          : number(score));
+  }
+  return numbers;
+}
+
+struct ThreeIntervals {
+  MeanInterval before, after, change;
+};
+
+ThreeIntervals intervals(std::span<const NextTokenScore> before,
+                         std::span<const NextTokenScore> after,
+                         NumberOfText number) {
+  const std::vector<double> first = numbers_of(before, number);
+  const std::vector<double> second = numbers_of(after, number);
+  std::vector<double> change = second;
+  for (std::size_t n = 0; n < change.size(); ++n) {
+    change[n] -= first[n];
+  }
+  return {mean_interval(first), mean_interval(second), mean_interval(change)};
+}
+
+std::string perplexity_text(const MeanInterval& loss) {
+  return say("{:.4g} ({:.4g} to {:.4g})", std::exp(loss.mean),
+             std::exp(loss.low), std::exp(loss.high));
+}
+
+Json json_of(const NextTokens& measured) {
+  const auto& [loss, accuracy] = measured;
+  return {{"loss", loss.mean},
+          {"loss_low", loss.low},
+          {"loss_high", loss.high},
+          {"accuracy", accuracy.mean},
+          {"accuracy_low", accuracy.low},
+          {"accuracy_high", accuracy.high}};
+}
+
+}  // namespace
+
+PrunedNextTokens next_tokens_between(std::span<const NextTokenScore> before,
+                                     std::span<const NextTokenScore> after) {
+  const ThreeIntervals loss = intervals(before, after, loss_of);
+  const ThreeIntervals accuracy = intervals(before, after, share_right);
+  return {.texts = loss.change.count,
+          .before = {loss.before, accuracy.before},
+          .after = {loss.after, accuracy.after},
+          .change = {loss.change, accuracy.change}};
+}
+
+std::string text_of(const PrunedNextTokens& measured) {
+  const auto& [texts, before, after, change] = measured;
+  return say("perplexity  {} before, {} after, on {} texts\n",
+             perplexity_text(before.loss), perplexity_text(after.loss), texts) +
+         say("next token  {:.1f}% right before, {:.1f}% after: {:+.1f} points "
+             "({:+.1f} to {:+.1f})\n",
+             100 * before.accuracy.mean, 100 * after.accuracy.mean,
+             100 * change.accuracy.mean, 100 * change.accuracy.low,
+             100 * change.accuracy.high);
+}
+
+Json json_of(const PrunedNextTokens& measured) {
+  return {{"texts", measured.texts},
+          {"before", json_of(measured.before)},
+          {"after", json_of(measured.after)},
+          {"change", json_of(measured.change)}};
+}
+
+}  // namespace headwise::cli
