@@ -50,7 +50,7 @@ std::string perplexity_text(const MeanInterval& loss) {
              std::exp(loss.low), std::exp(loss.high));
 }
 
-Json json_of(const NextTokens& measured) {
+Json numbers_json(const NextTokens& measured) {
   const auto& [loss, accuracy] = measured;
   return {{"loss", loss.mean},
           {"loss_low", loss.low},
@@ -85,9 +85,9 @@ std::string text_of(const PrunedNextTokens& measured) {
 
 Json json_of(const PrunedNextTokens& measured) {
   return {{"texts", measured.texts},
-          {"before", json_of(measured.before)},
-          {"after", json_of(measured.after)},
-          {"change", json_of(measured.change)}};
+          {"before", numbers_json(measured.before)},
+          {"after", numbers_json(measured.after)},
+          {"change", numbers_json(measured.change)}};
 }
 
 }  // namespace headwise::cli
