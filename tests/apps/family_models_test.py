@@ -1,0 +1,102 @@
+"""Every command on models of every family: small random ones with words t0, t1, ..."""
+import json
+
+from forward_test import SHAPES, write_model
+
+import numpy as np
+
+import cli_case
+from cli_case import CliTest
+
+FORMS = [name for name in SHAPES if not name.startswith(("t5", "bart"))]
+DECODERS = ("gpt2", "llama_gqa", "qwen3", "gemma3", "phi3", "falcon_alibi", "gpt_oss")
+TEXT = "t3 t17 t5 t17 t40 t3"
+IDS = TEXT.replace("t", "").replace(" ", ",")
+
+
+class FamilyModelsTest(CliTest):
+    def put(self, name):
+        write_model(self.folder / name, name)
+        words = {f"t{n}": n for n in range(SHAPES[name][0]["vocab_size"])}
+        (self.folder / name / "tokenizer.json").write_text(json.dumps({
+            "version": "1.0", "added_tokens": [], "normalizer": None,
+            "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": None,
+            "decoder": None,
+            "model": {"type": "WordLevel", "vocab": words, "unk_token": "t0"}}))
+        (self.folder / "texts.txt").write_text(f"{TEXT}\nt9 t8 t9 t8\nt1 t2 t3\n")
+        return name
+
+    def forward(self, name, ids, *outputs):
+        self.succeed("forward", "--model", name, "--ids", ids, *outputs)
+
+    def test_statistics_are_those_of_the_weights_of_a_pass(self):
+        for name in FORMS:
+            with self.subTest(name):
+                self.put(name)
+                self.forward(name, IDS, "--attn-weights", "w.npz")
+                weights = np.load(self.folder / "w.npz")
+                heads = json.loads(
+                    self.succeed("stats", "--model", name, TEXT, "--json"))["heads"]
+                self.assertEqual(len(heads), sum(w.shape[1] for w in weights.values()))
+                for head in heads:
+                    w = weights[str(head["layer"])][0, head["head"]].astype(float)
+                    logs = np.log(np.where(w > 0, w, 1))
+                    entropy = -(w * logs).sum(-1).mean()
+                    if name.startswith("gpt_oss"):  # its sinks count as a key
+                        sinks = 1 - w.sum(-1)
+                        entropy -= (sinks * np.log(np.maximum(sinks, 1e-30))).mean()
+                    self.assertAlmostEqual(head["entropy"], entropy, delta=1e-4)
+
+    def run_to_end(self, *arguments):
+        done = self.run_it(*arguments)
+        self.assertEqual(done.returncode, 0, done)
+
+    def test_decoders_are_viewed_and_changed(self):
+        for name in DECODERS:
+            with self.subTest(name):
+                model = ("--model", self.put(name))
+                seen = json.loads(self.succeed("view", *model, "--json", TEXT))
+                self.assertEqual(len(seen["heads"]), len(json.loads(
+                    self.succeed("stats", *model, "--json", TEXT))["heads"]))
+                self.run_to_end("view", *model, "--attribution", "gradient", TEXT,
+                                "--out", "page.html")
+                self.run_to_end("explain", *model, "--layer", "1", TEXT)
+                self.run_to_end("heads", *model, "--find", "induction")
+                self.run_to_end("ablate", *model, "--data", "texts.txt", "--each")
+                self.run_to_end("patch", *model, "--clean", "t1 t2 t3", "--corrupted",
+                                "t1 t4 t3", "--compare")
+                self.run_to_end("importance", *model, "--data", "texts.txt", "--out",
+                                "scores.json")
+                self.run_to_end("encode", *model, "texts.txt", "--out", "e.npy")
+
+    def test_a_pruned_decoder_answers_the_same_questions(self):
+        for name in DECODERS:
+            with self.subTest(name):
+                pruned = f"{name}-pruned"
+                said = json.loads(self.succeed(
+                    "prune", "--model", self.put(name), "--heads", "0.1,1.0",
+                    "--data", "texts.txt", "--out", pruned, "--json"))["next_tokens"]
+                self.assertEqual(said["texts"], 3)
+                for model, part in ((name, "before"), (pruned, "after")):
+                    self.assertAlmostEqual(said[part]["loss"], self.loss(model),
+                                           delta=1e-4)
+                self.run_to_end("stats", "--model", pruned, TEXT)
+                self.run_to_end("stats", "--model", pruned, "--corpus", "texts.txt")
+                self.run_to_end("heads", "--model", pruned, "--find", "previous")
+                self.run_to_end("ablate", "--model", pruned, "--data", "texts.txt",
+                             "--each")
+                self.forward(pruned, IDS, "--attn-weights", "w.npz", "--heads", "0.2")
+
+    def loss(self, model):
+        losses = []
+        for line in (self.folder / "texts.txt").read_text().splitlines():
+            ids = [int(word[1:]) for word in line.split()]
+            self.forward(model, ",".join(map(str, ids)), "--logits", "logits.npy")
+            logits = np.load(self.folder / "logits.npy").astype(float)[:-1]
+            chances = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+            losses.append(-np.log(chances[range(len(ids) - 1), ids[1:]]).mean())
+        return np.mean(losses)
+
+
+if __name__ == "__main__":
+    cli_case.main()
