@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/copy_of.h"
 #include "headwise/heads/each_text.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/family_models.h"
@@ -49,7 +48,7 @@ class PrunedFamiliesTest : public testing::TestWithParam<std::string> {
         {.see_attn_weights = [&](const AttentionPlace& place,
                                  TensorView<const float, 4> weights) -> Status {
            EXPECT_EQ(place.head, 2u);
-           seen = copy_of(weights).value();
+           seen = copy_of(weights);
            return ok();
          },
          .heads = {{AttentionKind::self, 0, 2}}});
