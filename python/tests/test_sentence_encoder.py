@@ -185,6 +185,25 @@ def test_wrong_models(tmp_path):
         headwise.SentenceEncoder.read(tmp_path / "three")
 
 
+def test_prompts(tmp_path):
+    tiny_model.write(tmp_path / "model")
+    (tmp_path / "model/modules.json").write_text(json.dumps([
+        {"idx": n, "name": str(n), "path": path,
+         "type": f"sentence_transformers.models.{kind}"}
+        for n, (path, kind) in enumerate([("", "Transformer"),
+                                          ("1_Pooling", "Pooling")])]))
+    (tmp_path / "model/1_Pooling").mkdir()
+    (tmp_path / "model/1_Pooling/config.json").write_text(json.dumps(
+        {"word_embedding_dimension": 8, "pooling_mode_lasttoken": True}))
+    (tmp_path / "model/config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": {"query": "heads "}}))
+    model = headwise.SentenceEncoder.read(tmp_path / "model")
+    assert np.array_equal(model.encode(["so"], prompt_name="query"),
+                          model.encode(["heads so"]))
+    with pytest.raises(ValueError, match="prompt_name is other, expected query"):
+        model.encode(["so"], prompt_name="other")
+
+
 def test_wrong_access(folder):
     with pytest.raises(ValueError, match="access is .*expected mapped, read"):
         headwise.SentenceEncoder.read(folder, access="write")
