@@ -45,13 +45,14 @@ void take_modules(std::string_view text) {
 }
 
 void take_pooling(std::string_view text) {
-  const auto pooling = headwise::parse_pooling(text, {"fuzz"}, 384);
-  if (!is_settings(pooling)) {
+  const auto settings = headwise::parse_pooling(text, {"fuzz"}, 384);
+  if (!is_settings(settings)) {
     return;
   }
-  require(!pooling->empty());
-  for (const auto mode : *pooling) {
-    require(std::ranges::count(*pooling, mode) == 1);
+  const auto& pooling = settings->pooling;
+  require(!pooling.empty());
+  for (const auto mode : pooling) {
+    require(std::ranges::count(pooling, mode) == 1);
   }
 }
 

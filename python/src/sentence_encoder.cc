@@ -102,8 +102,8 @@ The bits of a sentence do not depend on the other sentences or the threads.
                 tokens of each sentence were cut off
     max_tokens  number of tokens used of a sentence, with [CLS] and [SEP]; at
                 most that of the model, which is the default
-    prompt_name which prompt of the model stands in front of each sentence,
-                such as "query"; "" for none; by default the model's choice
+    prompt_name name of the prompt to prepend to each sentence, such as
+                "query"; "" for no prompt; default: the model's default prompt
     progress    called with (sentences done, their number), by one thread at a
                 time; what it raises ends the call
     executor    Executor.with_threads(n)

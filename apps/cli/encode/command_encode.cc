@@ -214,8 +214,8 @@ void add_encode_options(const Arguments& command, EncodeFlags& flags) {
                {"--json", &flags.json, printed(),
                 "print one line of JSON per sentence"},
                {"--prompt-name", &flags.prompt_name, text("NAME"),
-                "put this prompt of the model in front of each sentence, such "
-                "as query; \"\" none (default: the model's choice)"},
+                "name of the prompt to prepend to each sentence, such as "
+                "query; \"\" for no prompt (default: that of the model)"},
                threads_option(flags.threads),
                arithmetic_option(flags.arithmetic),
                flags.save_every.option(),

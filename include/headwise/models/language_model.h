@@ -51,13 +51,13 @@ class LanguageModel : public TextModel {
       const RaggedTokens& ids, const ModelPass& pass,
       LogitsGradient d_logits) const = 0;
 
-  // The token of this text, as it stands in the vocabulary or as it is shown.
+  // The id of a token, given as in the vocabulary or as label() shows it.
   virtual std::optional<TokenId> find(std::string_view token) const = 0;
 };
 
-// Whether the folder or GGUF file holds one: a decoder with an unembedding that
-// is no sentence-transformers' model and has no classifier. False where it
-// cannot be read.
+// Whether the folder or GGUF file holds a decoder with an unembedding. Models
+// of sentence-transformers and models with a classifier do not count. False if
+// the model cannot be read.
 bool is_language_model(const std::string& path);
 
 // Errors: those of CausalModel::read() and SentenceEncoder::read(); unsupported

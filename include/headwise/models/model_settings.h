@@ -88,11 +88,11 @@ struct ModelSettings {
   bool normalize = false;
   // The embedding is cut to its first numbers, after it was normalised.
   std::optional<std::size_t> truncate_dim{};
-  // What may stand in front of each sentence, by name, and the name of what
-  // stands there if none is chosen; empty: nothing.
+  // Prompts by name, and the name of the default prompt (empty: none). A prompt
+  // is prepended to each sentence.
   std::map<std::string, std::string> prompts{};
   std::string default_prompt{};
-  // Whether the tokens of a prompt are pooled, too.
+  // Whether pooling includes the tokens of the prompt.
   bool pools_prompt = true;
 
   // The positions of the model, or of one without such a limit as many as

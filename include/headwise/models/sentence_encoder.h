@@ -44,8 +44,8 @@ struct SentenceOptions {
   // The number of tokens used of a sentence, at most that of the settings,
   // which is the default.
   std::optional<std::size_t> max_tokens{};
-  // Which of the settings' prompts stands in front of each sentence; empty:
-  // none. Not given: the settings' own choice.
+  // The name of the prompt to prepend to each sentence; empty: no prompt.
+  // Default: the model's default prompt.
   std::optional<std::string> prompt_name{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };

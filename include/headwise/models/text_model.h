@@ -81,8 +81,8 @@ class TextModel {
                                           std::size_t max_tokens) const;
   // `id` in [0, vocab_size). Valid as long as the model.
   virtual std::string_view token(TokenId id) const = 0;
-  // The token as it is shown: of byte-level vocabularies the text that it
-  // stands for, where that is whole characters.
+  // The token as the page and the reports show it. For byte-level vocabularies:
+  // the decoded text, if the token is made of complete characters.
   virtual std::string label(TokenId id) const;
   // Whether it is not part of texts: [CLS], <s>.
   virtual bool is_special(TokenId id) const;

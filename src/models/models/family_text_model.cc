@@ -24,7 +24,7 @@ class FamilyTextModel final : public LanguageModel {
               .added_tokens = model_.added_tokens(),
               .causal = shape.causal};
     const Tokenizer& tokenizer = model_.tokenizer();
-    // Of byte-level vocabularies: the letter that stands for a space.
+    // Byte-level vocabularies write a space as U+0120.
     is_byte_level_ = tokenizer.find("\u0120") && !tokenizer.find("\u2581");
   }
 

@@ -63,12 +63,13 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
                                                const FileSubject& subject);
 
 // config.json of the pooling's folder, for vectors of `hidden_size` numbers.
-Result<std::vector<Pooling>> parse_pooling(std::string_view text,
-                                           const FileSubject& subject,
-                                           std::size_t hidden_size);
-// Its include_prompt.
-Result<bool> parse_pools_prompt(std::string_view text,
-                                const FileSubject& subject);
+struct PoolingSettings {
+  std::vector<Pooling> pooling{};
+  bool includes_prompt = true;
+};
+Result<PoolingSettings> parse_pooling(std::string_view text,
+                                      const FileSubject& subject,
+                                      std::size_t hidden_size);
 
 // Where a folder has its vocabulary: vocab.txt, or tokenizer.json if there is
 // only that.

@@ -122,7 +122,7 @@ Status read_tokenizer(const std::string& folder, const std::string& family,
 
 Status read_pooling(const std::string& folder, ModelSettings& into) {
   HEADWISE_TRY(check_folder_named_by_file(kModelSettings, folder));
-  std::optional<std::vector<Pooling>> pooling;
+  std::optional<PoolingSettings> pooling;
   const auto parse = [&](std::string_view text, const FileSubject& subject) {
     return parse_pooling(text, subject, into.shape.hidden_size);
   };
@@ -130,11 +130,8 @@ Status read_pooling(const std::string& folder, ModelSettings& into) {
   if (!pooling) {
     return has_no_config(folder, "the pooling that modules.json names");
   }
-  into.pooling = *std::move(pooling);
-  std::optional<bool> pools_prompt;
-  HEADWISE_TRY(
-      read_into(pools_prompt, folder + "/config.json", parse_pools_prompt));
-  into.pools_prompt = pools_prompt.value_or(true);
+  into.pooling = std::move(pooling->pooling);
+  into.pools_prompt = pooling->includes_prompt;
   return ok();
 }
 

@@ -27,12 +27,13 @@ constexpr std::array kModes = {
     Mode{"lasttoken", "pooling_mode_lasttoken", Pooling::last_token}};
 
 constexpr std::string_view kModeKey = "pooling_mode";
+constexpr std::string_view kPromptKey = "include_prompt";
 constexpr std::string_view kMeanKey = kModes[2].key;
 constexpr auto kSizeKeys = std::to_array<std::string_view>(
     {"word_embedding_dimension", "embedding_dimension"});
 constexpr std::array kPoolingKeys = {
     kSizeKeys[0],  kSizeKeys[1],  kModeKey,      kModes[0].key, kModes[1].key,
-    kModes[2].key, kModes[3].key, kModes[4].key, kModes[5].key};
+    kModes[2].key, kModes[3].key, kModes[4].key, kModes[5].key, kPromptKey};
 
 std::string all_names() {
   std::string names;
@@ -98,22 +99,17 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
 
 }  // namespace
 
-Result<std::vector<Pooling>> parse_pooling(std::string_view text,
-                                           const FileSubject& subject,
-                                           std::size_t hidden_size) {
+Result<PoolingSettings> parse_pooling(std::string_view text,
+                                      const FileSubject& subject,
+                                      std::size_t hidden_size) {
   HEADWISE_ASSIGN(const auto fields,
                   JsonFields::parse(text, subject, kPoolingKeys));
   HEADWISE_TRY(check_size(fields, hidden_size));
-  return fields.has(kModeKey) ? listed(fields) : switched_on(fields);
-}
-
-Result<bool> parse_pools_prompt(std::string_view text,
-                                const FileSubject& subject) {
-  constexpr std::array<std::string_view, 1> kKeys = {"include_prompt"};
-  HEADWISE_ASSIGN(const auto fields, JsonFields::parse(text, subject, kKeys));
-  bool pools = true;
-  HEADWISE_TRY(fields.get(kKeys[0], pools));
-  return pools;
+  PoolingSettings settings;
+  HEADWISE_ASSIGN(settings.pooling,
+                  fields.has(kModeKey) ? listed(fields) : switched_on(fields));
+  HEADWISE_TRY(fields.get(kPromptKey, settings.includes_prompt));
+  return settings;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "interop/error_text.h"
 #include "interop/json_events.h"
 
@@ -81,6 +82,33 @@ std::string kept_text(const std::vector<std::size_t>& numbers) {
 }
 
 }  // namespace
+
+Status check_kept(std::string_view operation, const KeptAttention& kept,
+                  const HeadSizes& sizes) {
+  if (kept.layer >= sizes.num_layers) {
+    return value_error(operation, "layer", std::to_string(kept.layer),
+                       message("0 to {}", sizes.num_layers - 1),
+                       ErrorCode::out_of_range);
+  }
+  const MultiHeadAttentionConfig& attention = kept.attention.config();
+  const std::vector<std::size_t>& heads = kept.kept_heads;
+  HEADWISE_TRY(check_shape(
+      operation, "attention",
+      Extents<3>{*attention.query_dim, attention.embed_dim,
+                 attention.num_heads},
+      "(hidden_size, hidden_size, heads)",
+      Extents<3>{sizes.hidden_size, sizes.hidden_size, heads.size()}));
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    if (heads[n] >= sizes.num_heads || (n != 0 && heads[n] <= heads[n - 1])) {
+      return value_error(
+          operation, "kept_heads[" + std::to_string(n) + "]",
+          std::to_string(heads[n]),
+          message("ascending numbers below num_heads = {}", sizes.num_heads),
+          ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
 
 Status read_kept_heads(const SafetensorsMetadata& metadata,
                        const FileSubject& subject, std::size_t num_layers,

@@ -14,38 +14,14 @@ namespace {
 
 constexpr std::size_t kMostHeadsOfMemory = std::size_t{1} << 20U;
 
-Status check_kept(std::string_view operation, const KeptAttention& kept,
-                  const StackSpec& stack, const StackParams& params) {
-  const std::size_t layers = stack.layers.size();
-  if (kept.layer >= layers) {
-    return value_error(operation, "layer", std::to_string(kept.layer),
-                       message("0 to {}", layers - 1), ErrorCode::out_of_range);
-  }
-  if (std::ranges::count(params.layers, params.layers[kept.layer]) != 1) {
-    return argument_error(
-        operation, "layer",
-        message("{} shares its heads with other layers", kept.layer),
-        "layers with heads of their own", ErrorCode::unsupported);
-  }
-  const MultiHeadAttentionConfig& attention = kept.attention.config();
-  const std::vector<std::size_t>& heads = kept.kept_heads;
-  HEADWISE_TRY(check_shape(
-      operation, "attention",
-      Extents<3>{*attention.query_dim, attention.embed_dim,
-                 attention.num_heads},
-      "(hidden_size, hidden_size, heads)",
-      Extents<3>{stack.hidden_size, stack.hidden_size, heads.size()}));
-  for (std::size_t n = 0; n < heads.size(); ++n) {
-    if (heads[n] >= stack.heads.num_heads ||
-        (n != 0 && heads[n] <= heads[n - 1])) {
-      return value_error(operation, "kept_heads[" + std::to_string(n) + "]",
-                         std::to_string(heads[n]),
-                         message("ascending numbers below num_heads = {}",
-                                 stack.heads.num_heads),
-                         ErrorCode::out_of_range);
-    }
-  }
-  return ok();
+Status check_not_shared(std::string_view operation, std::size_t layer,
+                        const StackParams& params) {
+  return std::ranges::count(params.layers, params.layers[layer]) == 1
+             ? ok()
+             : Status(argument_error(
+                   operation, "layer",
+                   message("{} shares its heads with other layers", layer),
+                   "layers with heads of their own", ErrorCode::unsupported));
 }
 
 // What a layer's heads have besides their attention, ready to take its place.
@@ -140,7 +116,10 @@ Status replace_attention_of(std::string_view operation,
                             StackParams& params) {
   std::vector<OfHeads> made;
   for (const KeptAttention& kept : layers) {
-    HEADWISE_TRY(check_kept(operation, kept, stack, params));
+    HEADWISE_TRY(check_kept(
+        operation, kept,
+        {stack.layers.size(), stack.heads.num_heads, stack.hidden_size}));
+    HEADWISE_TRY(check_not_shared(operation, kept.layer, params));
     HEADWISE_ASSIGN(made.emplace_back(), of_heads(kept, stack, params));
   }
   for (std::size_t n = 0; n < layers.size(); ++n) {

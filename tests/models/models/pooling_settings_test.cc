@@ -28,12 +28,12 @@ Fields listed(const std::string& modes) {
 constexpr const char* kNames =
     "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken";
 
-Result<std::vector<Pooling>> parsed(const Fields& fields) {
+Result<PoolingSettings> parsed(const Fields& fields) {
   return parse_pooling(json(fields), {"", "file"}, kHidden);
 }
 
 std::vector<Pooling> pooling_of(const Fields& fields) {
-  return parsed(fields).value();
+  return parsed(fields).value().pooling;
 }
 
 TEST(PoolingSettingsTest, EachSwitchIsItsPooling) {
@@ -63,7 +63,8 @@ TEST(PoolingSettingsTest, SeveralSwitchesAreInOneOrderWhateverTheFiles) {
           R"({"pooling_mode_max_tokens": true, "pooling_mode_cls_token": true,
               "word_embedding_dimension": 384})",
           {"", "file"}, kHidden)
-          .value(),
+          .value()
+          .pooling,
       ElementsAre(Pooling::cls, Pooling::max));
 }
 
