@@ -1,5 +1,5 @@
 // The heads of each text of a batch, of what a call of attention showed
-// (HeadHooks::see_inputs).
+// (ModelHooks::see_inputs).
 //
 // Example:
 //   hooks.see_inputs = [](HookPlace at, const HookedHeads& heads) {
