@@ -5,7 +5,7 @@
 #   tokenizer  texts to the ids of their tokens, and back          (files)
 #   ranks      one call computed by several processes
 #   view       traces, pictures and the page of all heads          (files)
-#   models     encoders, causal models, training, pruning, heads   (tokenizer, view,
+#   models     models of every family, training, pruning, heads   (tokenizer, view,
 #                                                                   ranks)
 #   onnx       models of ONNX; a stub with files alone             (files)
 #

@@ -1,4 +1,4 @@
-"""Which commands take a causal model, and a text of it without tokens."""
+"""The commands on a model of attention alone, and a text of it without tokens."""
 import csv
 import io
 import json
@@ -16,26 +16,21 @@ class CausalModelsTest(CliTest):
         self.put_text(b"w1 w2\n", "lines.txt")
         self.put_text(b"a\tw1 w2\nb\tw3\n", "labels.tsv")
 
-    def test_what_needs_another_type_says_so(self):
+    def test_every_command_takes_it(self):
         for command, *arguments in (
                 ("encode", "lines.txt", "--out", "e.npy"),
-                ("classify", "lines.txt", "--out", "labels.tsv"),
                 ("explain", "w1 w2"),
                 ("importance", "--data", "lines.txt", "--out", "scores.json"),
                 ("train", "--data", "labels.tsv", "--out", "trained"),
-                ("stats", "--corpus", "lines.txt")):
-            self.fail_with(USAGE, "--model is of type headwise-causal, expected a model "
-                           "of another type; view, stats, heads, ablate, patch and "
-                           "prune read it", command, "--model", "causal", *arguments)
-
-    def test_what_takes_any_model(self):
-        for command, *arguments in (
+                ("stats", "--corpus", "lines.txt"),
                 ("stats", "w1 w2"), ("stats", "--texts", "lines.txt"),
                 ("view", "--json", "w1 w2"),
                 ("heads", "--find", "previous", "--texts", "lines.txt"),
                 ("ablate", "--data", "lines.txt", "--each"),
                 ("patch", "--clean", "w1 w2", "--corrupted", "w3 w2", "--compare"),
-                ("prune", "--heads", "0.1", "--out", "pruned")):
+                ("prune", "--heads", "0.1", "--out", "pruned"),
+                ("prune", "--heads", "0.1", "--export", "full-size", "--out", "full"),
+                ("forward", "--ids", "5,6,5", "--json")):
             self.succeed(command, "--model", "causal", *arguments)
         self.assertIn("Layout: headwise-causal", self.succeed("inspect", "causal"))
 

@@ -407,7 +407,8 @@ class InputTest(FilesTest):
         for name, spoil in (
                 ("a file", lambda folder: (shutil.rmtree(folder), folder.write_text(""))),
                 ("no config.json", lambda folder: (folder / "config.json").unlink()),
-                ("no vocab.txt", lambda folder: (folder / "vocab.txt").unlink()),
+                ("no words", lambda folder: [(folder / name).unlink(missing_ok=True)
+                                             for name in ("vocab.txt", "tokenizer.json")]),
                 ("nan", lambda folder: self.put_nan(folder))):
             for kind, write in (("bert", tiny_model.write), ("causal", tiny_causal.write)):
                 folder = self.folder / f"{kind} with {name}"
@@ -456,7 +457,7 @@ class InputTest(FilesTest):
             self.fail_with(BAD_INPUT, f"{name} is not a regular file",
                            "encode", "--model", folder, "lines.txt", "--json")
         tiny_causal.write(self.folder / "causal")
-        for name in ("vocab.txt", "model.safetensors"):
+        for name in ("tokenizer.json", "model.safetensors"):
             folder = self.folder / f"causal-with-{name}"
             shutil.copytree(self.folder / "causal", folder)
             (folder / name).unlink()
@@ -570,7 +571,7 @@ class ModelFolderTest(FilesTest):
         for call, names in (
                 (("train", "--steps", "2"), ("params.npz", "tokens.txt", "curve.svg")),
                 (("train", "--task", "induction", "--steps", "2"),
-                 ("config.json", "model.safetensors", "vocab.txt", "texts.txt"))):
+                 ("config.json", "model.safetensors", "tokenizer.json", "texts.txt"))):
             out = f"run{len(names)}"
             self.succeed(*call, "--out", out)
             whole = self.tree(out)
@@ -630,7 +631,7 @@ class ModelFolderTest(FilesTest):
             (self.folder / f"runs{seed}").mkdir()
             self.succeed(*self.induction("--seed", seed, out=f"runs{seed}/k"))
             shutil.copytree(self.folder / "tiny", self.folder / f"runs{seed}/tiny")
-            self.put_text("mine", f"runs{seed}/tokenizer.json")
+            self.put_text("mine", f"runs{seed}/vocab.txt")
         before = self.tree("runs1")
         self.refused("--out is runs1, which holds k (no file of a model)",
                      *self.prune(out="runs1"))
@@ -641,12 +642,15 @@ class ModelFolderTest(FilesTest):
                      "runs1/k/checkpoint.npz", "train", "--resume", "runs1/k",
                      "--steps", "2", "--out", "runs1")
         self.succeed(*self.induction(out="runs1"))
+        after = self.tree("runs1")
+        self.assertEqual({name: after[name] for name in before}, before)
+        del before["vocab.txt"]  # of a model
         self.succeed(*prune_causal, "--force", "--out", "runs1")
         after = self.tree("runs1")
         self.assertEqual({name: after[name] for name in before}, before)
-        # A model of BERT's family has a tokenizer.json of its own.
+        # A model of BERT's family has a vocab.txt of its own.
         before = self.tree("runs2")
-        del before["tokenizer.json"]
+        del before["vocab.txt"]
         self.succeed(*self.prune("--remove", "1", "--force", out="runs2"))
         after = self.tree("runs2")
         self.assertEqual({name: after[name] for name in before}, before)
@@ -699,7 +703,7 @@ class ModelFolderTest(FilesTest):
             self.skipTest("nothing can be mounted here")
         self.assertEqual(done.returncode, OK, done.stderr)
         self.assertIn("checkpoint.npz\nconfig.json\nmodel.safetensors\n"
-                      "notes.md\ntexts.txt\nvocab.txt\n", done.stdout)
+                      "notes.md\ntexts.txt\ntokenizer.json\n", done.stdout)
         self.assertTrue(done.stdout.endswith(
             "config.json\nmodel.safetensors\nvocab.txt\n"), done.stdout)
 

@@ -40,5 +40,8 @@ def write(folder, positions=POSITIONS, scale=1.0):
         "hidden_size": HIDDEN, "num_hidden_layers": LAYERS,
         "num_attention_heads": HEADS, "max_position_embeddings": positions,
         "layer_norm_eps": 1e-5}))
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "model": {"type": "WordLevel", "unk_token": "[UNK]",
+                  "vocab": {word: n for n, word in enumerate(words)}}}))
     (folder / "model.safetensors").write_bytes(tiny_model.safetensors(made))

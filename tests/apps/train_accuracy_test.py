@@ -61,10 +61,10 @@ class InductionTest(CliTest):
 
     def accuracy_without(self, heads):
         names = ",".join(f"{head['layer']}.{head['head']}" for head in heads)
-        report = self.succeed("prune", "--model", "run", "--heads", names,
-                              "--data", "run/texts.txt", "--out", "without",
-                              "--force", "--json")
-        return json.loads(report)["accuracy_after"]
+        report = json.loads(self.succeed("ablate", "--model", "run", "--heads", names,
+                                         "--data", "run/texts.txt", "--json"))
+        return (report["whole"]["accuracy_on_repeats"]["mean"] +
+                report["effects"][0]["accuracy_on_repeats"]["mean"])
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ struct ImportanceFlags {
 
 Result<LabelledText> read_data(const ImportanceFlags& flags) {
   HEADWISE_ASSIGN(auto text, read_labelled("--data", flags.data));
-  HEADWISE_TRY(check_bert_folder(flags.model));
+  HEADWISE_TRY(check_model_folder(flags.model));
   return text;
 }
 

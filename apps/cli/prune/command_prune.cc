@@ -7,14 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/models/causal_model.h"
 #include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/prune/remove_heads.h"
 #include "headwise/train/next_token.h"
-#include "prune_causal.h"
 #include "prune_count.h"
 #include "prune_curve.h"
 #include "prune_flags.h"
@@ -48,12 +46,11 @@ constexpr CommandHelp kPruneHelp = {
     .footer =
         R"(Heads are removed from the lowest score to the highest (headwise importance).
 Every headwise command takes DIR as a model; transformers and other programs
-need --export full-size. A causal model (headwise train --task induction) takes
---heads; its accuracy is that on repeated words. The constant part of a removed
-head's output goes into the output bias. Accuracy is measured on --data with the
-model's classifier (headwise train --model), of a language model without one as
-the perplexity and the share of right next tokens, each text counting the same;
-without labels the report says how far the embeddings of other models move.
+need --export full-size. The constant part of a removed head's output goes into
+the output bias. Accuracy is measured on --data with the model's classifier
+(headwise train --model), of a language model without one as the perplexity and
+the share of right next tokens, each text counting the same; without labels the
+report says how far the embeddings of other models move.
 To resume an interrupted --max-drop or --curve, run the same command again.)"};
 
 // ---- How many. ----
@@ -123,14 +120,23 @@ Result<double> mean_cosine_of(const PruneJob& job,
   return mean_cosine(before.embeddings.view(), after.embeddings.view());
 }
 
-// Of the model in a folder.
-Result<std::vector<NextTokenScore>> next_token_scores_of(
-    const PruneJob& job, const std::string& folder) {
-  HEADWISE_ASSIGN(const auto model, read_language(folder));
+Status measure_next_tokens(const PruneJob& job, PruneReport& report) {
   HEADWISE_ASSIGN(
       const auto tokens,
       job.model().encoder.tokenize(job.text()->texts, job.text_options()));
-  return next_token_scores(*model, tokens.ids, {.executor = &job.executor()});
+  const auto scores =
+      [&](const std::string& folder) -> Result<std::vector<NextTokenScore>> {
+    HEADWISE_ASSIGN(const auto model, read_language(folder));
+    report.tokens = {};
+    for (const auto& ids : tokens.ids) {
+      report.tokens.add(*model, ids);
+    }
+    return next_token_scores(*model, tokens.ids, {.executor = &job.executor()});
+  };
+  HEADWISE_ASSIGN(const auto before, scores(job.flags().model));
+  HEADWISE_ASSIGN(const auto after, scores(job.flags().out));
+  report.next_tokens = next_tokens_between(before, after);
+  return ok();
 }
 
 Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
@@ -140,12 +146,7 @@ Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
     return ok();
   }
   if (report.why_no_accuracy && is_language_model(job.flags().model)) {
-    HEADWISE_ASSIGN(const auto before,
-                    next_token_scores_of(job, job.flags().model));
-    HEADWISE_ASSIGN(const auto after,
-                    next_token_scores_of(job, job.flags().out));
-    report.next_tokens = next_tokens_between(before, after);
-    return ok();
+    return measure_next_tokens(job, report);
   }
   if (report.why_no_accuracy) {
     HEADWISE_ASSIGN(report.cosine, mean_cosine_of(job, pruned.encoder));
@@ -244,9 +245,6 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   const FilePlan files = prune_files(flags);
   HEADWISE_TRY(check_files(flags, files));
   HEADWISE_ASSIGN(const auto executor, executor_with(flags.threads));
-  if (is_causal_model(flags.model)) {
-    return prune_causal(flags, executor, streams);
-  }
   HEADWISE_ASSIGN(const auto job, PruneJob::create(flags, executor));
   if (!flags.curve.empty()) {
     return run_curve(job, files, streams);
@@ -257,6 +255,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
       flags.model, flags.out, pruned.encoder.encoder(),
       {.full_size = flags.full_size(), .keep_other_files = flags.force})));
   HEADWISE_ASSIGN(const auto report, report_of_folder(job, pruned));
+  warn_of_unknown(flags.model, report.tokens, streams.err);
   return print(streams.out, flags.json ? json_of(report) : text_of(report));
 }
 

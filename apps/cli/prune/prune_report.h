@@ -8,6 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/train/sentence_classifier.h"
+#include "operation/models/unknown_tokens.h"
 #include "pruned_next_tokens.h"
 #include "pruned_times.h"
 
@@ -35,6 +36,7 @@ struct PruneReport {
   std::optional<double> cosine{};
   // Of a language model, in place of both.
   std::optional<PrunedNextTokens> next_tokens{};
+  UnknownTokens tokens{};  // of the same
   std::optional<Error> why_no_accuracy{};
   PrunedTimes times{};
 };

@@ -11,11 +11,13 @@
 
 namespace headwise::cli {
 
-// Of each text the mean loss and the share of right next tokens; a text of
-// fewer than two tokens has neither.
+// Of each text the mean loss and the share of right next tokens, of all and of
+// those that repeat (train/next_token.h). A text of fewer than two tokens, or
+// without repeats, has none.
 struct NextTokens {
   MeanInterval loss;
   MeanInterval accuracy;
+  MeanInterval accuracy_on_repeats;
 };
 
 struct PrunedNextTokens {

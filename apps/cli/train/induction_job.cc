@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/write_model.h"
 #include "headwise/run/executor.h"
 #include "headwise/train/induction_run.h"
@@ -29,7 +30,7 @@ constexpr std::string_view kTextsFile = "texts.txt";
 
 // In the order in which they are looked for.
 std::vector<std::string> result_files() {
-  return {std::string(kCheckpointFile), "config.json", "vocab.txt",
+  return {std::string(kCheckpointFile), "config.json", "tokenizer.json",
           "model.safetensors", std::string(kTextsFile)};
 }
 
@@ -47,8 +48,7 @@ std::string induction_step_json(const InductionRun& run) {
 }
 
 // One text per line.
-std::string induction_lines(const CausalModel& model,
-                            const RaggedTokens& texts) {
+std::string induction_lines(const TextModel& model, const RaggedTokens& texts) {
   std::string lines;
   for (const auto& text : texts) {
     for (std::size_t n = 0; n < text.size(); ++n) {
@@ -82,14 +82,16 @@ Outcome finish_induction(const TrainFlags& flags, const InductionRun& run,
                          double seconds, const Executor& executor,
                          const Streams& streams) {
   HEADWISE_ASSIGN(const auto texts, run.unseen_texts(kInductionTexts));
-  HEADWISE_ASSIGN(
-      const auto scores,
-      next_token_scores(run.model(), texts, {.executor = &executor}));
-  const double accuracy = accuracy_on_repeats(scores);
-  const std::string lines = induction_lines(run.model(), texts);
-  HEADWISE_TRY(written(run.model().write(
+  HEADWISE_TRY(written(run.write_model(
       flags.out,
       std::array{std::string(kCheckpointFile), std::string(kTextsFile)})));
+  HEADWISE_ASSIGN(const auto model,
+                  read_language_model(
+                      flags.out, {.arithmetic = run.settings().arithmetic}));
+  HEADWISE_ASSIGN(const auto scores,
+                  next_token_scores(*model, texts, {.executor = &executor}));
+  const double accuracy = accuracy_on_repeats(scores);
+  const std::string lines = induction_lines(*model, texts);
   HEADWISE_TRY(written(write_file_atomically(
       fmt::format("{}/{}", flags.out, kTextsFile), lines)));
   return print(
@@ -125,7 +127,7 @@ Outcome run_induction(const TrainFlags& flags, const Streams& streams) {
   const TaskKind<InductionRun, InductionSettings> kind{
       .steps = kInductionSteps,
       .results = result_files(),
-      .last_results = {"config.json", "vocab.txt", "model.safetensors",
+      .last_results = {"config.json", "tokenizer.json", "model.safetensors",
                        std::string(kTextsFile)},
       .of_checkpoint = induction_settings_of,
       .of_flags = induction_settings,

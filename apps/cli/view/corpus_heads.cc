@@ -8,7 +8,7 @@
 #include "headwise/attention/statistics.h"
 #include "headwise/base/tensor.h"
 #include "headwise/heads/each_text.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 #include "kept_heads.h"
 #include "viewed_heads.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "headwise/interop/file_subject.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 #include "headwise/train/labelled_text.h"
 #include "operation/read_tensor.h"
 #include "shell/outcome.h"

@@ -3,7 +3,8 @@
 // add rows and a test.
 //
 //   headwise         w_q.weight (out, in), w_q.bias (out), ..
-//   headwise-causal  layers.N.w_q.weight, ..: models/causal_model.h
+//   headwise-causal  layers.N.w_q.weight, ..: headwise train --task
+//                    induction
 //   torch-mha        torch.nn.MultiheadAttention: in_proj_weight (3E, E)
 //   torch-mha-split  the same with kdim or vdim: q_proj_weight, ..
 //   bert             encoder.layer.N.attention.self.query.weight, ..

@@ -60,8 +60,8 @@ class LanguageModel : public TextModel {
 // the model cannot be read.
 bool is_language_model(const std::string& path);
 
-// Errors: those of CausalModel::read() and SentenceEncoder::read(); unsupported
-// for a model without logits.
+// Errors: those of SentenceEncoder::read(); unsupported for a model without
+// logits.
 Result<std::unique_ptr<LanguageModel>> read_language_model(
     const std::string& path, const ModelAccess& access = {});
 

@@ -6,7 +6,7 @@
 // A sentence's bits do not depend on the other sentences, its place among them
 // or the threads.
 //
-// Errors of reading: those of read_model_settings(), read_vocabulary() and
+// Errors of reading: those of read_model_settings(), Tokenizer::read() and
 // Transformer::read(); bad_data for a vocabulary whose size differs from the
 // model's.
 //
@@ -74,6 +74,9 @@ class SentenceEncoder {
   // A folder or a GGUF file. `access` is that of Transformer::read().
   static Result<SentenceEncoder> read(const std::string& folder,
                                       const ModelAccess& access = {});
+  // Of a model in memory; an embedding is the mean of the hidden states.
+  // Errors: invalid_argument for a tokenizer with more tokens than the model.
+  static Result<SentenceEncoder> create(Transformer model, Tokenizer tokenizer);
 
   const ModelSettings& settings() const { return settings_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }

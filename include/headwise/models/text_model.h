@@ -2,9 +2,7 @@
 // its tokens, its layers' attention and what enters it. What asks about heads
 // is written over this.
 //
-// A folder holds a causal model (models/causal_model.h), as its config.json
-// says, or one of any family (models/sentence_encoder.h), as a GGUF file does.
-// Errors of reading: theirs.
+// A folder or a GGUF file is read as in models/sentence_encoder.h.
 //
 // Example:
 //   auto model = read_text_model("model").value();
@@ -25,6 +23,7 @@
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/models/model_settings.h"
+#include "headwise/models/special_tokens.h"  // IWYU pragma: export
 #include "headwise/module/head_hooks.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"

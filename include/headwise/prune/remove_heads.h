@@ -49,7 +49,6 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
-#include "headwise/models/causal_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
@@ -71,8 +70,6 @@ Result<MultiHeadAttention> remove_heads(
 // place for it. Heads have the numbers from before any pruning. Either all of
 // them are removed or nothing changes.
 Status remove_heads(Transformer& encoder, std::span<const HeadId> heads,
-                    ConstantPart constant = ConstantPart::into_bias);
-Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 
 // Corrects the outputs of a pruned encoder by least squares on at most 256 of

@@ -1,9 +1,9 @@
-// A training run of a small causal model (models/causal_model.h) on texts whose
-// words come twice: two layers of four heads, 64
-// features. A step takes 32 new texts, clips the gradients to a norm of 1 and
-// applies AdamW. The loss is that of the words that can be known, the second
-// half. The result depends only on the settings: not on threads, nor on whether
-// the run was saved and resumed on the way.
+// A training run of a small causal model on texts whose words come twice: two
+// layers of attention alone, four heads each, 64 features. A step takes 32 new
+// texts, clips the gradients to a norm of 1 and applies AdamW. The loss is that
+// of the words that can be known, the second half. The result depends only on
+// the settings: not on threads, nor on whether the run was saved and resumed on
+// the way.
 //
 // The heads of the last layer begin at different sizes: the parameters of head
 // h are 0.2^h of those that were drawn. Equal heads would all learn the same;
@@ -18,11 +18,12 @@
 //   while (run.steps() < kInductionSteps) {
 //     Status s = run.step();
 //   }
-//   Status s = run.model().write("model");
+//   Status s = run.write_model("model");
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,10 +32,10 @@
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
-#include "headwise/models/causal_model.h"
 #include "headwise/module/optimizer.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/tokens.h"
+#include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -73,24 +74,33 @@ class InductionRun {
 
   // Errors: those of write_checkpoint().
   Status write_checkpoint_to(const std::string& path) const;
+  // The model's folder: config.json, tokenizer.json, model.safetensors. It is
+  // written next to the one in its place and replaces that in one step: a
+  // failure or a kill leaves the old model or the new one. `keep`: names of
+  // files of the old folder to keep, such as the run's checkpoint.npz. A folder
+  // with any other files or folders keeps them: the new files take the places
+  // of the old ones, config.json last, and a failure puts those back. Errors:
+  // io_error; invalid_argument for a path in `keep`; out_of_memory.
+  Status write_model(const std::string& folder,
+                     std::span<const std::string> keep = {}) const;
 
   // The first `count` of the texts that no step trains on.
   Result<RaggedTokens> unseen_texts(std::size_t count) const;
 
-  const CausalModel& model() const { return model_; }
+  const Transformer& model() const { return model_; }
   const InductionSettings& settings() const { return settings_; }
   std::uint64_t steps() const { return losses_.size(); }
   const std::vector<double>& losses() const { return losses_; }  // one per step
 
  private:
   HEADWISE_HIDDEN InductionRun(const InductionSettings& settings,
-                               CausalModel model, Optimizer optimizer);
+                               Transformer model, Optimizer optimizer);
 
   HEADWISE_HIDDEN CheckpointView saved() const;
   HEADWISE_HIDDEN Result<double> take_step(const Executor& executor);
 
   InductionSettings settings_;
-  CausalModel model_;
+  Transformer model_;
   Optimizer optimizer_;
   std::vector<double> losses_;
 };

@@ -41,6 +41,7 @@
 #include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/interop/npz.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
@@ -112,6 +113,10 @@ class Transformer {
  public:
   static Result<Transformer> read(const std::string& path,
                                   const ModelAccess& access = {});
+  // Of the text of a config.json, and tensors by their names in files. Errors
+  // call these "config" and "params".
+  static Result<Transformer> create(std::string_view config, NamedArrays params,
+                                    const ModelAccess& access = {});
   // What the settings say, without the parameters: whether it `has_logits`, if
   // only they may say so, is false.
   static Result<TransformerShape> read_shape(const std::string& path);

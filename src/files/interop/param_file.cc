@@ -105,6 +105,14 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
   return hold(std::move(opened), names);
 }
 
+ParamFile ParamFile::of_arrays(std::string name, NamedArrays arrays) {
+  ParamFile file;
+  file.path_ = std::move(name);
+  file.names_ = keys_of(arrays);
+  file.arrays_ = std::move(arrays);
+  return file;
+}
+
 FileSubject ParamFile::subject_of(std::string_view operation,
                                   const std::string& name) const {
   const std::string shown = printable(name);

@@ -30,6 +30,9 @@ class ParamFile {
                                 const std::string& path,
                                 FileAccess access = FileAccess::read);
 
+  // Arrays in memory; messages use `name` as the file.
+  static ParamFile of_arrays(std::string name, NamedArrays arrays);
+
   const std::string& path() const { return path_; }
   const std::set<std::string>& names() const { return names_; }
   // What errors about the parameter of this name are about.

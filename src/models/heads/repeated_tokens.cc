@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/find_heads.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "heads/batches.h"
 #include "headwise/heads/each_text.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -14,7 +14,7 @@
 #include "headwise/heads/gradient_attention.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/inspect/trace.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -26,6 +26,8 @@ class FamilyTextModel final : public LanguageModel {
     const Tokenizer& tokenizer = model_.tokenizer();
     // Byte-level vocabularies write a space as U+0120.
     is_byte_level_ = tokenizer.find("\u0120") && !tokenizer.find("\u2581");
+    constexpr std::string_view kNoCharacter = "\U0010FFFF";
+    unknown_ = only_token(kNoCharacter);
   }
 
   const TextModelShape& shape() const override { return shape_; }
@@ -75,11 +77,8 @@ class FamilyTextModel final : public LanguageModel {
     if (const auto id = model_.tokenizer().find(token)) {
       return id;
     }
-    const auto encoded =
-        model_.tokenizer().encode(token, {.add_special_tokens = false});
-    return encoded && encoded->ids.size() == 1
-               ? std::optional(encoded->ids.front())
-               : std::nullopt;
+    const auto id = only_token(token);
+    return id == unknown_ ? std::nullopt : id;
   }
 
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
@@ -107,10 +106,19 @@ class FamilyTextModel final : public LanguageModel {
 
  private:
   const Transformer& encoder() const { return model_.encoder(); }
+  // Of a text that is one.
+  std::optional<TokenId> only_token(std::string_view text) const {
+    const auto encoded =
+        model_.tokenizer().encode(text, {.add_special_tokens = false});
+    return encoded && encoded->ids.size() == 1
+               ? std::optional(encoded->ids.front())
+               : std::nullopt;
+  }
 
   SentenceEncoder model_;
   TextModelShape shape_;
   bool is_byte_level_ = false;
+  std::optional<TokenId> unknown_{};  // the token of what has none
 };
 
 }  // namespace

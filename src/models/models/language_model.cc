@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
-#include "headwise/models/causal_model.h"
 #include "interop/folder.h"
 #include "models/family_text_model.h"
 #include "models/model_folder.h"
@@ -26,9 +25,6 @@ Result<Tensor<float, 2>> LanguageModel::logits(const RaggedTokens& ids,
 }
 
 bool is_language_model(const std::string& path) {
-  if (is_causal_model(path)) {
-    return true;
-  }
   const auto shape = Transformer::read_shape(path);
   return shape && shape->causal && shape->has_logits &&
          shape->encoder_layers == 0 &&
@@ -40,13 +36,6 @@ Result<std::unique_ptr<LanguageModel>> read_language_model(
     const std::string& path, const ModelAccess& access) {
   return catching_out_of_memory(
       [&]() -> Result<std::unique_ptr<LanguageModel>> {
-        if (is_causal_model(path)) {
-          HEADWISE_ASSIGN(auto model,
-                          CausalModel::read(path, access.arithmetic));
-          std::unique_ptr<LanguageModel> made =
-              std::make_unique<CausalModel>(std::move(model));
-          return made;
-        }
         HEADWISE_ASSIGN(auto model, SentenceEncoder::read(path, access));
         if (!model.encoder().shape().has_logits) {
           return Error{ErrorCode::unsupported,

@@ -16,43 +16,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// A size in config.json, which must be there.
-template <class Config>
-struct SizeKey {
-  std::string_view key;
-  std::size_t Config::*into;
-  SizeRange range;
-};
-inline constexpr SizeRange kIdRange = {1, (std::size_t{1} << 31) - 1};
-inline constexpr SizeRange kHiddenRange = {1, std::size_t{1} << 20};
-inline constexpr SizeRange kLayerRange = {1, std::size_t{1} << 12};
-
-// Reads them; the heads must divide a vector.
-template <class Config, class Keys>
-Status get_sizes(const JsonFields& fields, const Keys& keys, Config& config) {
-  for (const auto& [key, into, range] : keys) {
-    HEADWISE_TRY(fields.require(key, range, config.*into));
-  }
-  const auto key_of = [&](std::size_t Config::*size) {
-    return std::ranges::find(keys, size, &SizeKey<Config>::into)->key;
-  };
-  return config.hidden_size % config.num_heads == 0
-             ? ok()
-             : fields.unexpected(
-                   key_of(&Config::num_heads),
-                   message("a divisor of {} = {}", key_of(&Config::hidden_size),
-                           config.hidden_size));
-}
-
-inline constexpr std::string_view kLayerNormEps = "layer_norm_eps";
-template <class Config>
-Status get_layer_norm_eps(const JsonFields& fields, Config& config) {
-  HEADWISE_TRY(fields.get(kLayerNormEps, config.layer_norm_eps));
-  return config.layer_norm_eps > 0 && config.layer_norm_eps < 1
-             ? ok()
-             : fields.unexpected(kLayerNormEps, "a number between 0 and 1");
-}
-
 // modules.json. The folders are names in the model's.
 struct SentenceModules {
   std::string transformer_folder;  // empty: the model's own

@@ -86,10 +86,14 @@ Status read_tokenizer(const std::string& folder, const std::string& family,
                       std::string& file, TokenizerSettings& into) {
   const bool is_bert = family == "bert" || family == "distilbert";
   const std::string whole = folder + "/tokenizer.json";
+  HEADWISE_TRY(check_regular_file(kModelSettings, whole));
   HEADWISE_ASSIGN(const bool has_whole, is_regular_file(kModelSettings, whole));
   file = has_whole ? whole : folder;
   if (is_bert) {
     HEADWISE_TRY(find_bert_tokenizer(folder, file));
+  } else if (family == "headwise-causal" && !has_whole) {
+    return FileSubject{std::string(kModelSettings), folder}.error(
+        ErrorCode::io_error, "has no tokenizer.json");
   }
   const auto parse_config = [&](std::string_view text,
                                 const FileSubject& subject) {

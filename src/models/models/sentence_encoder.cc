@@ -211,6 +211,24 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
   });
 }
 
+Result<SentenceEncoder> SentenceEncoder::create(Transformer model,
+                                                Tokenizer tokenizer) {
+  return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
+    ModelSettings settings;
+    settings.shape = model.shape();
+    settings.max_tokens = settings.most_tokens();
+    if (tokenizer.vocab_size() > settings.shape.vocab_size) {
+      return argument_error(
+          kSentenceEncoder, "tokenizer",
+          message("has {} tokens", tokenizer.vocab_size()),
+          message("at most vocab_size = {}", settings.shape.vocab_size));
+    }
+    HEADWISE_ASSIGN(const auto empty, tokenizer.encode(""));
+    return SentenceEncoder(std::move(settings), std::move(tokenizer),
+                           std::move(model), empty.ids.size());
+  });
+}
+
 Result<Encoding> SentenceEncoder::encode_text(std::string_view text,
                                               std::size_t max_tokens) const {
   return tokenizer_.encode(text, text_options(max_tokens));

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
-#include "headwise/models/causal_model.h"
 #include "headwise/models/sentence_encoder.h"
-#include "headwise/models/vocabulary.h"
+#include "headwise/models/special_tokens.h"
 #include "models/family_text_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -32,12 +31,6 @@ bool TextModel::is_special(TokenId id) const {
 Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder,
                                                    Arithmetic arithmetic) {
   return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
-    if (is_causal_model(folder)) {
-      HEADWISE_ASSIGN(auto model, CausalModel::read(folder, arithmetic));
-      std::unique_ptr<TextModel> made =
-          std::make_unique<CausalModel>(std::move(model));
-      return made;
-    }
     HEADWISE_ASSIGN(auto model,
                     SentenceEncoder::read(folder, {.arithmetic = arithmetic}));
     std::unique_ptr<TextModel> made = family_text_model(std::move(model));

@@ -72,7 +72,7 @@ Status get_normalization(const JsonFields& fields, bool generic_class,
 }  // namespace
 
 Result<std::string> vocabulary_path(const std::string& folder) {
-  constexpr std::string_view kReader = "read_vocabulary";
+  constexpr std::string_view kReader = "read_tokenizer";
   std::string plain = folder + "/vocab.txt";
   std::string with_tokenizer = folder + "/tokenizer.json";
   HEADWISE_ASSIGN(const auto is_plain, is_regular_file(kReader, plain));

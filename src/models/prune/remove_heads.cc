@@ -212,13 +212,6 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
   return ok();
 }
 
-// A model as far as its heads can be removed.
-struct Layers {
-  HeadsLeft heads;
-  std::function<const MultiHeadAttention&(std::size_t)> attention;
-  bool takes_bias = true;  // w_o may have a bias that the file did not
-};
-
 bool has_output_bias(const MultiHeadAttention& layer) {
   const auto& params = layer.params();
   return params && params->w_o && params->w_o->has_bias();
@@ -226,13 +219,12 @@ bool has_output_bias(const MultiHeadAttention& layer) {
 
 // The positions of the heads with these numbers among those that a layer has.
 Result<std::vector<std::size_t>> places_of(
-    const Layers& layers, std::size_t layer,
+    const HeadsLeft& left, std::size_t layer,
     const std::vector<std::size_t>& numbers) {
   std::vector<std::size_t> places;
   for (const std::size_t number : numbers) {
-    HEADWISE_ASSIGN(
-        const auto place,
-        place_of_head(kRemoveHeads, "heads", {layer, number}, layers.heads));
+    HEADWISE_ASSIGN(const auto place, place_of_head(kRemoveHeads, "heads",
+                                                    {layer, number}, left));
     if (std::ranges::count(numbers, number) != 1) {
       return argument_error(kRemoveHeads, "heads",
                             message("has {}.{} twice", layer, number),
@@ -244,22 +236,23 @@ Result<std::vector<std::size_t>> places_of(
 }
 
 // The layers that change, without these heads.
-Result<std::vector<KeptAttention>> without(const Layers& layers,
+Result<std::vector<KeptAttention>> without(const Transformer& model,
                                            std::span<const HeadId> heads,
                                            ConstantPart constant) {
   std::map<std::size_t, std::vector<std::size_t>> by_layer;
   for (const HeadId& id : heads) {
     by_layer[id.layer].push_back(id.head);
   }
+  const HeadsLeft left_before = heads_left(model);
   std::vector<KeptAttention> changes;
   for (const auto& [n, numbers] : by_layer) {
-    HEADWISE_ASSIGN(const auto places, places_of(layers, n, numbers));
-    const MultiHeadAttention& layer = layers.attention(n);
-    const bool has_place = layers.takes_bias || has_output_bias(layer);
-    HEADWISE_ASSIGN(auto left,
-                    remove_heads(layer, places,
-                                 has_place ? constant : ConstantPart::dropped));
-    std::vector<std::size_t> kept = layers.heads[n];
+    HEADWISE_ASSIGN(const auto places, places_of(left_before, n, numbers));
+    const MultiHeadAttention& layer = model.attention(n);
+    HEADWISE_ASSIGN(auto left, remove_heads(layer, places,
+                                            has_output_bias(layer)
+                                                ? constant
+                                                : ConstantPart::dropped));
+    std::vector<std::size_t> kept = left_before[n];
     for (const std::size_t number : numbers) {
       std::erase(kept, number);
     }
@@ -332,29 +325,9 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
 Status remove_heads(Transformer& encoder, std::span<const HeadId> heads,
                     ConstantPart constant) {
   return catching_out_of_memory([&]() -> Status {
-    auto changes =
-        without({.heads = heads_left(encoder),
-                 .attention = [&](std::size_t n) -> const MultiHeadAttention& {
-                   return encoder.attention(n);
-                 },
-                 .takes_bias = false},
-                heads, constant);
+    auto changes = without(encoder, heads, constant);
     HEADWISE_TRY(changes);
     return encoder.replace_attention(*changes);
-  });
-}
-
-Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
-                    ConstantPart constant) {
-  return catching_out_of_memory([&]() -> Status {
-    auto changes =
-        without({.heads = heads_left(model),
-                 .attention = [&](std::size_t n) -> const MultiHeadAttention& {
-                   return model.attention(n);
-                 }},
-                heads, constant);
-    HEADWISE_TRY(changes);
-    return model.replace_attention(*changes);
   });
 }
 

@@ -26,12 +26,10 @@ constexpr TokenId kFirstWord = 4;  // after the special tokens
 
 }  // namespace
 
-Result<Vocabulary> repeated_vocabulary() {
-  std::string lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
-  for (const std::string_view word : kWords) {
-    lines += std::string(word) + "\n";
-  }
-  return parse_vocabulary(lines, "vocab.txt");
+std::vector<std::string> repeated_vocabulary() {
+  std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]"};
+  tokens.insert(tokens.end(), kWords.begin(), kWords.end());
+  return tokens;
 }
 
 Result<RaggedTokens> repeated_texts(Seed seed, std::uint64_t first,

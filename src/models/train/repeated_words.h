@@ -13,21 +13,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
-#include "headwise/models/vocabulary.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kRepeatedWords = 64;
+inline constexpr std::size_t kRepeatedTokens = kRepeatedWords + 4;
 inline constexpr std::size_t kLongestRepeated = 32;  // words of a text
 
-// The words, after the four special tokens. Errors: out_of_memory.
-Result<Vocabulary> repeated_vocabulary();
+// The tokens by id: four special ones, and then the words.
+std::vector<std::string> repeated_vocabulary();
 
 // `count` texts of this seed, from number `first` on, as ids of that
 // vocabulary. Each depends only on the seed and on its number. Errors:

@@ -89,7 +89,7 @@ struct ExpertsSpec {
 };
 
 struct FeedForwardSpec {
-  std::size_t size = 0;
+  std::size_t size = 0;  // 0: layers of attention alone
   Activation activation = Activation::gelu;
   std::optional<ExpertsSpec> experts{};
 };

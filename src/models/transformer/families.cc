@@ -61,7 +61,7 @@ Result<Description> describe_model(const JsonPart& config) {
   for (const std::span<const Family> families :
        {kBertFamilies, kModernBertFamilies, kDebertaFamilies, kGpt2Families,
         kGptNeoxFamilies, kLlamaFamilies, kGemmaFamilies, kT5Families,
-        kBartFamilies}) {
+        kBartFamilies, kCausalFamilies}) {
     known.insert(known.end(), families.begin(), families.end());
   }
   for (const Family& family : known) {

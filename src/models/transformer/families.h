@@ -32,6 +32,7 @@ extern const std::span<const Family> kModernBertFamilies;
 extern const std::span<const Family> kDebertaFamilies;
 extern const std::span<const Family> kT5Families;
 extern const std::span<const Family> kBartFamilies;
+extern const std::span<const Family> kCausalFamilies;
 
 // The description of a model, by its model_type.
 Result<Description> describe_model(const JsonPart& config);

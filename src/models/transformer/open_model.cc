@@ -20,20 +20,23 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 22U;
 
 }  // namespace
 
-Result<Description> describe_folder(const std::string& path) {
+Result<Description> describe_text(std::string_view text,
+                                  const FileSubject& subject) {
   constexpr std::size_t kDeepest = 20;
+  const auto json = Json::parse(text, kMostBytes, kDeepest);
+  if (!json || !json->is_object()) {
+    return subject.bad_data("is not a JSON object");
+  }
+  HEADWISE_ASSIGN(auto description, describe_model({&*json, subject, ""}));
+  HEADWISE_TRY(take_pruned_heads(text, subject, description.stack));
+  return description;
+}
+
+Result<Description> describe_folder(const std::string& path) {
   HEADWISE_ASSIGN(auto settings, internal::InputFile::open(
                                      kReadTransformer, path + "/config.json"));
   HEADWISE_ASSIGN(const auto bytes, read_at_most(settings, kMostBytes));
-  const std::string_view text = text_of(bytes);
-  const auto json = Json::parse(text, kMostBytes, kDeepest);
-  if (!json || !json->is_object()) {
-    return settings.subject().bad_data("is not a JSON object");
-  }
-  HEADWISE_ASSIGN(auto description,
-                  describe_model({&*json, settings.subject(), ""}));
-  HEADWISE_TRY(take_pruned_heads(text, settings.subject(), description.stack));
-  return description;
+  return describe_text(text_of(bytes), settings.subject());
 }
 
 Result<OpenModel> open_model(const std::string& path, FileAccess access) {

@@ -95,8 +95,10 @@ class ParamNames::Stack {
     norm(block.around_attention.after, Part::attention_after, n);
     norm(block.around_attention.behind, Part::attention_behind, n);
     norm(block.around_feed_forward.before, Part::feed_before, n);
-    if (!block.feed_forward.router) {  // experts have no names
-      Network& network = block.feed_forward.networks.front();
+    // Experts have no names.
+    if (auto& networks = block.feed_forward.networks;
+        !networks.empty() && !block.feed_forward.router) {
+      Network& network = networks.front();
       name_up(network.up, block.feed_forward.gated, n);
       linear(network.down, Part::down, n);
     }

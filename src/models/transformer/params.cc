@@ -259,9 +259,12 @@ class StackReader {
     HEADWISE_ASSIGN(
         auto around_feed_forward,
         norms(Part::feed_before, Part::feed_after, Part::feed_behind, n));
-    HEADWISE_ASSIGN(auto feed_forward, stack_.feed_forward.experts
-                                           ? read_experts(n)
-                                           : read_feed_forward(n));
+    FeedForward feed_forward;
+    if (stack_.feed_forward.size != 0) {
+      HEADWISE_ASSIGN(feed_forward, stack_.feed_forward.experts
+                                        ? read_experts(n)
+                                        : read_feed_forward(n));
+    }
     return Block{.around_attention = std::move(around_attention),
                  .attention = std::move(attention),
                  .sinks = std::move(sinks),

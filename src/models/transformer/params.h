@@ -44,7 +44,7 @@ struct Network {
 };
 
 struct FeedForward {
-  std::vector<Network> networks;  // one, or the experts
+  std::vector<Network> networks;  // one, the experts, or none
   bool gated = false;
   std::optional<Linear> router{};
 };

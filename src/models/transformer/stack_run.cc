@@ -175,6 +175,9 @@ class StackRun : private StackPass {
     if (block.cross) {
       HEADWISE_TRY(look_at_encoder(n, *block.cross, x));
     }
+    if (block.feed_forward.networks.empty()) {
+      return ok();
+    }
     HEADWISE_ASSIGN(taken, PartInput::of(around_feed.before, x, executor()));
     HEADWISE_ASSIGN(auto fed,
                     fed_forward(block.feed_forward, stack().feed_forward,

@@ -202,6 +202,9 @@ class StackTraining::Pass : private StackPass {
     }
     HEADWISE_ASSIGN(Node * y, sum(x, *attended));
     HEADWISE_ASSIGN(y, normed(around.behind, *y));
+    if (block.feed_forward.networks.empty()) {
+      return y;
+    }
     HEADWISE_ASSIGN(taken, normed(around_feed.before, *y));
     HEADWISE_ASSIGN(Node * fed, fed_forward(block, *taken));
     HEADWISE_ASSIGN(fed, normed(around_feed.after, *fed));

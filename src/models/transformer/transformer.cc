@@ -193,24 +193,48 @@ Result<Transformer> Transformer::read(const std::string& path,
                                       const ModelAccess& access) {
   return catching_out_of_memory([&]() -> Result<Transformer> {
     HEADWISE_ASSIGN(auto opened, transformer::open_model(path, access.file));
-    auto& [description, file] = opened;
-    HEADWISE_ASSIGN(auto params,
-                    transformer::read_params(file, description, access));
-    auto state =
-        std::make_unique<State>(State{.description = std::move(description),
-                                      .params = std::move(params),
-                                      .shape = {},
-                                      .use = access.use});
-    state->shape = shape_of(state->description);
-    state->shape.has_logits = state->params.unembedding.has_value();
-    for (std::size_t n = 0; n < state->shape.num_layers; ++n) {
-      state->heads.push_back(state->description.stack.heads_in(n));
-    }
-    if (access.use == ModelUse::training && !state->description.encoder) {
-      state->names = transformer::ParamNames(state->description, state->params);
-    }
+    HEADWISE_ASSIGN(auto state, State::read(std::move(opened), access));
     return Transformer(std::move(state));
   });
+}
+
+Result<Transformer> Transformer::create(std::string_view config,
+                                        NamedArrays params,
+                                        const ModelAccess& access) {
+  return catching_out_of_memory([&]() -> Result<Transformer> {
+    HEADWISE_ASSIGN(
+        auto description,
+        transformer::describe_text(
+            config, {std::string(transformer::kReadTransformer), "config"}));
+    HEADWISE_ASSIGN(
+        auto state,
+        State::read({std::move(description),
+                     ParamFile::of_arrays("params", std::move(params))},
+                    access));
+    return Transformer(std::move(state));
+  });
+}
+
+Result<std::unique_ptr<Transformer::State>> Transformer::State::read(
+    transformer::OpenModel opened, const ModelAccess& access) {
+  auto& [description, file] = opened;
+  HEADWISE_ASSIGN(auto params,
+                  transformer::read_params(file, description, access));
+  auto state =
+      std::make_unique<State>(State{.description = std::move(description),
+                                    .params = std::move(params),
+                                    .shape = {},
+                                    .use = access.use,
+                                    .arithmetic = access.arithmetic});
+  state->shape = shape_of(state->description);
+  state->shape.has_logits = state->params.unembedding.has_value();
+  for (std::size_t n = 0; n < state->shape.num_layers; ++n) {
+    state->heads.push_back(state->description.stack.heads_in(n));
+  }
+  if (access.use == ModelUse::training && !state->description.encoder) {
+    state->names = transformer::ParamNames(state->description, state->params);
+  }
+  return state;
 }
 
 Result<TransformerShape> Transformer::read_shape(const std::string& path) {
@@ -230,7 +254,8 @@ const TransformerShape& Transformer::shape() const { return state_->shape; }
 Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
                                              const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-    const auto& [description, params, shape, use, heads, names] = *state_;
+    const auto& [description, params, shape, use, arithmetic, heads, names] =
+        *state_;
     HEADWISE_TRY(check_pass(ids, pass, description.stack, params, shape));
     std::optional<Encoded> encoded;
     if (description.encoder) {
@@ -251,7 +276,8 @@ Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
 Result<Tensor<float, 2>> Transformer::logits(TensorView<const float, 2> hidden,
                                              const Executor* executor) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-    const auto& [description, params, shape, use, heads, names] = *state_;
+    const auto& [description, params, shape, use, arithmetic, heads, names] =
+        *state_;
     HEADWISE_TRY(check_has_logits());
     HEADWISE_TRY(check_shape(kTransformer, "hidden", hidden.extents(),
                              "(rows, hidden_size)",
@@ -298,10 +324,6 @@ const MultiHeadAttention& Transformer::attention(std::size_t layer) const {
   return state_->params.stack.layers[layer]->attention;
 }
 
-Arithmetic Transformer::arithmetic() const {
-  return state_->params.stack.layers.front()
-      ->feed_forward.networks.front()
-      .down.arithmetic();
-}
+Arithmetic Transformer::arithmetic() const { return state_->arithmetic; }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/transformer/transformer.h"
 #include "headwise/version.h"
 #include "transformer/description.h"
+#include "transformer/open_model.h"
 #include "transformer/param_names.h"
 #include "transformer/params.h"
 
@@ -17,10 +19,15 @@ namespace headwise::inline HEADWISE_ABI {
 inline constexpr std::string_view kTransformer = "transformer";
 
 struct Transformer::State {
+  // Errors: those of Transformer::read().
+  static Result<std::unique_ptr<State>> read(transformer::OpenModel opened,
+                                             const ModelAccess& access);
+
   transformer::Description description;
   transformer::Params params;
   TransformerShape shape;
   ModelUse use = ModelUse::inference;
+  Arithmetic arithmetic = Arithmetic::exact;
   // Of each layer, before pruning.
   std::vector<std::vector<std::size_t>> heads{};
   transformer::ParamNames names{};  // for training

@@ -1,15 +1,15 @@
 // A program of somebody who reads a model with headwise::models.
-#include <headwise/models/vocabulary.h>
+#include <headwise/models/language_model.h>
 
 #include <iostream>
 
 namespace hw = headwise;
 
 int main() {
-  const auto vocabulary = hw::read_vocabulary("missing.txt");
-  if (vocabulary) {
+  const auto model = hw::read_language_model("missing");
+  if (model) {
     return 1;
   }
-  std::cout << vocabulary.error().message() << '\n';
+  std::cout << model.error().message() << '\n';
   return 0;
 }

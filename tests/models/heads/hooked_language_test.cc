@@ -7,7 +7,7 @@
 #include "headwise/heads/ablation.h"
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/patching.h"
-#include "headwise/models/causal_model.h"
+#include "headwise/models/language_model.h"
 #include "headwise/train/next_token.h"
 #include "models/small_causal.h"
 #include "support/matchers.h"
@@ -35,7 +35,8 @@ double loss_of(const std::vector<TokenId>& text, const Tensor<float, 2>& logits,
 }
 
 TEST(HookedLanguageTest, OutputsAreTheLogitsAfterEachText) {
-  const CausalModel causal = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& causal = *owner;
   const auto model = hooked_language(causal);
   EXPECT_TRUE(model->causal());
   const auto hidden = model->hidden(kTexts, {}).value();
@@ -47,7 +48,8 @@ TEST(HookedLanguageTest, OutputsAreTheLogitsAfterEachText) {
 }
 
 TEST(HookedLanguageTest, AblatedHeadsHaveTheLossOfGates) {
-  const CausalModel causal = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& causal = *owner;
   const auto model = hooked_language(causal);
   const auto scores =
       ablate({*model, kTexts, next_token_losses(causal)}, {{{0, 1}, {1, 2}}})
@@ -75,7 +77,8 @@ TEST(HookedLanguageTest, AblatedHeadsHaveTheLossOfGates) {
 }
 
 TEST(HookedLanguageTest, AccuracyIsTheShareOfNextTokens) {
-  const CausalModel causal = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& causal = *owner;
   const auto logits = causal.logits({{5, 6, 8}}).value();
   const auto predicted = [&](std::size_t row) {
     return static_cast<TokenId>(predicted_label(logits.view(), row));
@@ -90,7 +93,8 @@ TEST(HookedLanguageTest, AccuracyIsTheShareOfNextTokens) {
 }
 
 TEST(HookedLanguageTest, RepeatsHaveTheScoresOfNextTokenScores) {
-  const CausalModel causal = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& causal = *owner;
   const RaggedTokens ids = {{5, 6, 8, 5, 6, 8}, {9, 8}, {7, 7, 7, 7}};
   const auto model = hooked_language(causal);
   const auto scores =
@@ -117,7 +121,8 @@ TEST(HookedLanguageTest, RepeatsHaveTheScoresOfNextTokenScores) {
 }
 
 TEST(HookedLanguageTest, APatchBeforeADifferenceDoesNothing) {
-  const CausalModel causal = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& causal = *owner;
   const auto model = hooked_language(causal);
   const PatchTask task{*model, {5, 6, 8, 9, 7}, {5, 6, 11, 9, 7}, log_odds(3)};
   const PatchEffects exact = patch_heads(task).value();

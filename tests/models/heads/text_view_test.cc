@@ -17,7 +17,8 @@ namespace {
 ModelTokens some_tokens() { return {.ids = {7, 9, 7, 3, 5}}; }
 
 TEST(TextViewTest, LayersHaveTheHeadsOfTheModelAndTheStepsOfItsPass) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const TextView view = TextView::create(model, some_tokens()).value();
   std::vector<Tensor<float, 3>> inputs;
   ASSERT_TRUE(model.run(
@@ -54,7 +55,8 @@ TEST(TextViewTest, LayersHaveTheHeadsOfTheModelAndTheStepsOfItsPass) {
 }
 
 TEST(TextViewTest, OnlyLayersAndPartsThatAreWantedAreShown) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const TextView view = TextView::create(model, some_tokens()).value();
   const std::vector<std::size_t> layers = {1};
   std::vector<std::size_t> seen;
@@ -69,7 +71,8 @@ TEST(TextViewTest, OnlyLayersAndPartsThatAreWantedAreShown) {
 }
 
 TEST(TextViewTest, AnErrorEndsThePass) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const TextView view = TextView::create(model, some_tokens()).value();
   std::size_t seen = 0;
   const Status s = view.visit({}, [&](const ViewedLayer&) -> Status {
@@ -81,7 +84,8 @@ TEST(TextViewTest, AnErrorEndsThePass) {
 }
 
 TEST(TextViewTest, ItsPageIsThatOfTheLayers) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const TextView view = TextView::create(model, some_tokens()).value();
   ViewPage page = ViewPage::create(view.settings("Mine")).value();
   ASSERT_TRUE(view.visit(
@@ -93,7 +97,8 @@ TEST(TextViewTest, ItsPageIsThatOfTheLayers) {
 }
 
 TEST(TextViewTest, ALongTextIsCutAndSaysSo) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const TextView view =
       TextView::create(model, "heads matter we see a head why heads matter")
           .value();
@@ -102,7 +107,8 @@ TEST(TextViewTest, ALongTextIsCutAndSaysSo) {
 }
 
 TEST(TextViewTest, GatesAreFactorsOfTheNorms) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   std::vector<Tensor<float, 1>> gates;
   for (std::size_t layer = 0; layer < 2; ++layer) {
     gates.push_back(Tensor<float, 1>::create({3}).value());
@@ -130,9 +136,10 @@ TEST(TextViewTest, GatesAreFactorsOfTheNorms) {
 // With more tokens than a page has pairs for, the mean over a cell's pairs of
 // attention weight times norm.
 TEST(TextViewTest, ManyTokensHaveAMapOfNorms) {
-  CausalConfig config = kSmallCausal;
+  CausalSizes config = kSmallCausal;
   config.max_positions = 1030;
-  const CausalModel model = small_causal_model(config);
+  const auto owner = small_causal_model(config);
+  const LanguageModel& model = *owner;
   ModelTokens tokens;
   for (TokenId t = 0; t < 1030; ++t) {
     tokens.ids.push_back(t % 11);
@@ -154,7 +161,8 @@ TEST(TextViewTest, ManyTokensHaveAMapOfNorms) {
 }
 
 TEST(TextViewTest, WhatTheModelDoesNotHaveIsNamed) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   for (const TokenId id : {-1, 14}) {
     EXPECT_THAT(
         TextView::create(model, {.ids = {7, id}}),
@@ -171,7 +179,8 @@ TEST(TextViewTest, WhatTheModelDoesNotHaveIsNamed) {
 }
 
 TEST(TextViewTest, ATextWithoutTokensIsRefused) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   EXPECT_EQ(TextView::create(model, ModelTokens{}).error().details().argument,
             "text");
 }

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/heads/attribution_target.h"
@@ -22,10 +24,10 @@ using Rows = CausalReference::Rows;
 
 const std::vector<TokenId> kText = {5, 6, 8, 5, 6, 13, 0};
 
-CausalModel pruned_model(const std::vector<HeadId>& gone) {
-  CausalModel model = small_causal_model();
+std::unique_ptr<LanguageModel> pruned_model(const std::vector<HeadId>& gone) {
+  Transformer model = small_causal_transformer();
   EXPECT_TRUE(remove_heads(model, gone, ConstantPart::dropped));
-  return model;
+  return with_words(std::move(model));
 }
 
 struct Setting {
@@ -58,10 +60,10 @@ class TokenTargetTest : public testing::TestWithParam<Setting> {
 
   static inline const Rows kOnes = Rows(2, std::vector<double>(3, 1));
 
-  CausalModel model_ = pruned_model(GetParam().gone);
-  CausalReference reference_{small_causal_model()};  // with all heads
+  std::unique_ptr<LanguageModel> model_ = pruned_model(GetParam().gone);
+  CausalReference reference_{small_causal_transformer()};  // with all heads
   TokenTarget target_ =
-      TokenTarget::create(model_, kText, GetParam().options).value();
+      TokenTarget::create(*model_, kText, GetParam().options).value();
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -133,7 +135,7 @@ TEST_P(TokenTargetTest, TheTokenIsThePredictedOneUnlessGiven) {
     EXPECT_EQ(target_.token(), *token);
     return;
   }
-  const auto logits = model_.logits({kText}).value();
+  const auto logits = model_->logits({kText}).value();
   for (std::size_t c = 0; c < 14; ++c) {
     EXPECT_LE(
         logits(target_.position(), c),
@@ -143,7 +145,8 @@ TEST_P(TokenTargetTest, TheTokenIsThePredictedOneUnlessGiven) {
 
 // Without the reference: from values of the same model, in float32.
 TEST(TokenTargetSlopeTest, GradientIsTheSlopeOfTheValueByAGate) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const auto target = TokenTarget::create(model, kText, {.token = 7}).value();
   const auto layers = target.gradient_attention_of(kText).value();
   for (const HeadId& id : {HeadId{0, 1}, HeadId{1, 2}}) {
@@ -161,7 +164,8 @@ TEST(TokenTargetSlopeTest, GradientIsTheSlopeOfTheValueByAGate) {
 }
 
 TEST(TokenTargetErrorsTest, NameWhatTheModelOrTheTextLacks) {
-  const CausalModel model = small_causal_model();
+  const auto owner = small_causal_model();
+  const LanguageModel& model = *owner;
   const auto with = [&](const TokenTargetOptions& options) {
     return TokenTarget::create(model, {5, 6}, options);
   };
@@ -177,17 +181,18 @@ TEST(TokenTargetErrorsTest, NameWhatTheModelOrTheTextLacks) {
 
 // Where one logit is NaN, none is the largest.
 TEST(TokenTargetErrorsTest, RefuseToPredictFromLogitsThatOverflow) {
-  CausalModel model = small_causal_model();
-  ASSERT_TRUE(model.update(
+  Transformer overflowing = small_causal_transformer();
+  ASSERT_TRUE(overflowing.update(
       [](std::string_view name, std::span<float> values) -> Status {
         if (name == "unembedding.weight") {
           std::ranges::fill(values.last(12), 3e38F);  // of token 13
         }
         return ok();
       }));
-  EXPECT_THAT(TokenTarget::create(model, {5, 6}),
+  const auto model = with_words(std::move(overflowing));
+  EXPECT_THAT(TokenTarget::create(*model, {5, 6}),
               IsError(ErrorCode::bad_data, "model"));
-  EXPECT_TRUE(TokenTarget::create(model, {5, 6}, {.token = 7}));
+  EXPECT_TRUE(TokenTarget::create(*model, {5, 6}, {.token = 7}));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headwise/models/causal_model.h"
+#include "headwise/transformer/transformer.h"
 
 namespace headwise::testing_support {
 
@@ -16,7 +16,7 @@ class CausalReference {
   using Row = std::vector<double>;
   using Rows = std::vector<Row>;
 
-  explicit CausalReference(const CausalModel& model) : config_(model.config()) {
+  explicit CausalReference(const Transformer& model) : shape_(model.shape()) {
     for (const auto& [name, view] : model.params()) {
       const auto* const values = static_cast<const float*>(view.data());
       std::size_t size = 1;
@@ -38,7 +38,7 @@ class CausalReference {
 
   // Of one sequence; `gates` by layer and head, empty: all 1.
   Rows logits(const std::vector<TokenId>& ids, const Rows& gates = {}) const {
-    const std::size_t E = config_.hidden_size;
+    const std::size_t E = shape_.hidden_size;
     Rows x;
     for (std::size_t t = 0; t < ids.size(); ++t) {
       Row& row = x.emplace_back(E);
@@ -47,7 +47,7 @@ class CausalReference {
                  at("position.weight")[t * E + e];
       }
     }
-    for (std::size_t n = 0; n < config_.num_layers; ++n) {
+    for (std::size_t n = 0; n < shape_.num_layers; ++n) {
       const std::string name = "layers." + std::to_string(n) + ".";
       const Rows added = attention(n, norm(x, name + "norm"),
                                    gates.empty() ? Row() : gates[n]);
@@ -77,7 +77,7 @@ class CausalReference {
       }
       for (std::size_t e = 0; e < row.size(); ++e) {
         row[e] = (row[e] - mean) /
-                     std::sqrt(variance + config_.layer_norm_eps) *
+                     std::sqrt(variance + shape_.norm_eps) *
                      at(name + ".weight")[e] +
                  at(name + ".bias")[e];
       }
@@ -108,7 +108,7 @@ class CausalReference {
     const Rows q = linear(x, name + "w_q");
     const Rows k = linear(x, name + "w_k");
     const Rows v = linear(x, name + "w_v");
-    const std::size_t D = config_.hidden_size / config_.num_heads;
+    const std::size_t D = shape_.hidden_size / shape_.num_heads;
     Rows context(x.size(), Row(q.empty() ? 0 : q[0].size()));
     for (std::size_t h = 0; h * D < context[0].size(); ++h) {
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -135,7 +135,7 @@ class CausalReference {
     return linear(context, name + "w_o");
   }
 
-  CausalConfig config_;
+  TransformerShape shape_;
   std::map<std::string, Row> params_;
   using Place = std::array<std::size_t, 4>;
   Place scaled_{};

@@ -1,7 +1,6 @@
 // No text file of a model takes more memory than 16 times its size.
 #include <gtest/gtest.h>
 
-#include "headwise/models/vocabulary.h"
 #include "models/model_files.h"
 #include "support/memory.h"
 #include "transformer/kept_heads.h"
@@ -30,21 +29,6 @@ TEST(MemoryLimitTest, SettingsTakeAtMostSixteenTimesTheirSize) {
       static_cast<void>(parse_tokenizer_config(text, {"", "x"}));
     };
     EXPECT_LT(memory_of(text.size(), parse_it), 16) << text.substr(0, 40);
-  }
-}
-
-TEST(MemoryLimitTest, VocabularyTakesAtMostSixteenTimesItsSize) {
-  const std::string start = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n";
-  for (const std::string& text :
-       {repeated(start, "\n", short_name),
-        repeated(start, "\n", [](std::size_t) { return std::string("a"); }),
-        std::string(kCostlyFileBytes, '\n'),
-        std::string(kCostlyFileBytes, 'a')}) {
-    EXPECT_LT(
-        memory_of(text.size(),
-                  [&] { static_cast<void>(parse_vocabulary(text, "x")); }),
-        16)
-        << text.substr(0, 40);
   }
 }
 

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "headwise/models/special_tokens.h"
 
-#include "headwise/models/vocabulary.h"
+#include <gtest/gtest.h>
 
 namespace headwise {
 namespace {

@@ -1,13 +1,9 @@
 // Small vocabularies for tests.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <initializer_list>
 #include <string>
 #include <string_view>
-
-#include "headwise/models/vocabulary.h"
 
 namespace headwise::testing_support {
 
@@ -19,11 +15,6 @@ inline std::string vocabulary_text(
     text += std::string(token) + "\n";
   }
   return text;
-}
-
-inline Vocabulary vocabulary_of(
-    std::initializer_list<std::string_view> tokens) {
-  return parse_vocabulary(vocabulary_text(tokens), "test").value();
 }
 
 }  // namespace headwise::testing_support

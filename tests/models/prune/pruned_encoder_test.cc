@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/models/text_model.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/bert_reference.h"

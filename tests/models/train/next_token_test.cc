@@ -2,28 +2,26 @@
 
 #include <cmath>
 
-#include "headwise/models/causal_model.h"
 #include "headwise/module/optimizer.h"
+#include "models/small_causal.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/next_tokens.h"
-#include "train/repeated_words.h"
 
 namespace headwise::testing_support {
 namespace {
 
-CausalModel model() {
-  auto vocabulary = repeated_vocabulary().value();
-  const CausalConfig config = {.vocab_size = vocabulary.size(),
-                               .hidden_size = 8,
-                               .num_layers = 1,
-                               .num_heads = 2,
-                               .max_positions = 8};
-  return CausalModel::create(config, std::move(vocabulary), Seed{5}).value();
+std::unique_ptr<LanguageModel> model() {
+  return small_causal_model({.vocab_size = 68,
+                             .hidden_size = 8,
+                             .num_layers = 1,
+                             .num_heads = 2,
+                             .max_positions = 8});
 }
 
 TEST(NextTokenTest, TheLossIsTheMeanOverTheTokensButTheFirst) {
-  const CausalModel read = model();
+  const auto owner = model();
+  const LanguageModel& read = *owner;
   const RaggedTokens texts = {{7, 9, 5}, {6, 6}};
   const auto scores = next_token_scores(read, texts).value();
   const auto logits = read.logits(texts).value();
@@ -41,7 +39,7 @@ TEST(NextTokenTest, TheLossIsTheMeanOverTheTokensButTheFirst) {
 
 TEST(NextTokenTest, ARepeatFollowsTheTokenThatItFollowedBefore) {
   const auto repeats = [](const std::vector<TokenId>& text) {
-    return next_token_scores(model(), {text}).value()[0].repeats;
+    return next_token_scores(*model(), {text}).value()[0].repeats;
   };
   EXPECT_EQ(repeats({7, 9, 5, 7, 9, 5}), 2u);
   EXPECT_EQ(repeats({7, 9, 7, 5}), 0u);
@@ -83,7 +81,8 @@ TEST(NextTokenTest, AScoreComesFromLogits) {
 }
 
 TEST(NextTokenTest, ManyTextsHaveTheScoresOfEach) {
-  const CausalModel read = model();
+  const auto owner = model();
+  const LanguageModel& read = *owner;
   RaggedTokens texts(200, {7, 9, 5, 7, 9});
   texts[150] = {6, 8};
   texts[199] = {};
@@ -113,7 +112,7 @@ TEST(NextTokenTest, TheLastTokenOfATextHasNone) {
 }
 
 TEST(NextTokenTest, ErrorsAreTheModels) {
-  EXPECT_THAT(next_token_scores(model(), {{70}}),
+  EXPECT_THAT(next_token_scores(*model(), {{70}}),
               HasError({.code = ErrorCode::out_of_range,
                         .argument = "tokens[0][0]",
                         .given = {"70"},

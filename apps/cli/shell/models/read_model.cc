@@ -71,21 +71,9 @@ Status check_model_folder(const std::string& folder, std::string_view option) {
   return check_no_task(folder, option);
 }
 
-Status check_bert_folder(const std::string& folder) {
-  HEADWISE_TRY(check_model_folder(folder));
-  if (!is_causal_model(folder)) {
-    return ok();
-  }
-  return Error{ErrorCode::invalid_argument,
-               {.argument = "--model",
-                .given = "is of type headwise-causal",
-                .expected = "a model of another type",
-                .hint = "view, stats, heads, ablate, patch and prune read it"}};
-}
-
 Result<SentenceEncoder> read_model(const std::string& folder,
                                    const ModelAccess& access) {
-  HEADWISE_TRY(check_bert_folder(folder));
+  HEADWISE_TRY(check_model_folder(folder));
   return read_for("--model", SentenceEncoder::read(folder, access));
 }
 
@@ -99,11 +87,6 @@ Result<std::unique_ptr<LanguageModel>> read_language(
     const std::string& folder, const ModelAccess& access) {
   HEADWISE_TRY(check_model_folder(folder));
   return read_for("--model", read_language_model(folder, access));
-}
-
-Result<CausalModel> read_causal_model(const std::string& folder) {
-  HEADWISE_TRY(check_model_folder(folder));
-  return read_for("--model", CausalModel::read(folder));
 }
 
 Result<std::optional<LabelProbe>> read_any_probe(
@@ -128,7 +111,7 @@ Result<LabelProbe> read_probe(const std::string& folder,
 }
 
 Result<SentenceClassifier> read_classifier(const std::string& folder) {
-  HEADWISE_TRY(check_bert_folder(folder));
+  HEADWISE_TRY(check_model_folder(folder));
   return read_for("--model", SentenceClassifier::read(folder));
 }
 

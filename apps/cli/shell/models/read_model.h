@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
-#include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
@@ -22,10 +21,7 @@ namespace headwise::cli {
 Status check_model_folder(const std::string& folder,
                           std::string_view option = "--model");
 
-// The same; invalid_argument for a causal model.
-Status check_bert_folder(const std::string& folder);
-
-// Errors: those of check_bert_folder() and SentenceEncoder::read().
+// Errors: those of check_model_folder() and SentenceEncoder::read().
 Result<SentenceEncoder> read_model(const std::string& folder,
                                    const ModelAccess& access = {});
 // The same for read_text_model().
@@ -34,8 +30,6 @@ Result<std::unique_ptr<TextModel>> read_any_model(
 // The same for read_language_model().
 Result<std::unique_ptr<LanguageModel>> read_language(
     const std::string& folder, const ModelAccess& access = {});
-// The same for CausalModel::read().
-Result<CausalModel> read_causal_model(const std::string& folder);
 // The classifier, if there is one, of a folder whose encoder was read. Errors:
 // those of LabelProbe::read().
 Result<std::optional<LabelProbe>> read_any_probe(
