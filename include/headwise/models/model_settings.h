@@ -29,9 +29,9 @@
 // kLargestSettings bytes, for missing keys, wrong types, and sizes that are out
 // of range or do not fit together; unsupported for well-formed settings of a
 // model that headwise does not compute: another family, activation or position
-// embedding, an encoder-decoder, other modules (Dense), poolings or tokenizers,
-// added tokens, arguments of the tokenizer in sentence_bert_config.json
-// (processing_kwargs):
+// embedding, an encoder-decoder, other modules, activations of Dense, poolings
+// or tokenizers, added tokens, arguments of the tokenizer in
+// sentence_bert_config.json (processing_kwargs):
 //   read_model_settings: model/1_Pooling/config.json has "attention" in
 //   pooling_mode, expected cls, max, mean, mean_sqrt_len_tokens, weightedmean
 //   or lasttoken
@@ -65,6 +65,16 @@ inline constexpr std::size_t kLargestSettings = std::size_t{1} << 24;
 // weighted by 1, 2, 3 and so on, or the last one.
 enum class Pooling { mean, cls, max, mean_sqrt_len, weighted_mean, last_token };
 
+// A module that follows the pooling: activation(W x + b).
+enum class DenseActivation { identity, tanh };
+struct DenseSettings {
+  std::string folder;  // of its model.safetensors
+  std::size_t in_features = 0;
+  std::size_t out_features = 0;
+  bool bias = true;
+  DenseActivation activation = DenseActivation::tanh;
+};
+
 struct ModelSettings {
   TransformerShape shape;
   // The folder with config.json, the vocabulary and the parameters: the one
@@ -84,6 +94,7 @@ struct ModelSettings {
   // embedding in this order. Without modules.json, or if no pooling is named:
   // mean.
   std::vector<Pooling> pooling = {Pooling::mean};
+  std::vector<DenseSettings> dense{};
   // The embedding is divided by its length. Without modules.json it is not.
   bool normalize = false;
   // The embedding is cut to its first numbers, after it was normalised.

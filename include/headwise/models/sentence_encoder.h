@@ -1,5 +1,6 @@
 // A model folder as a function from sentences to embeddings: tokenizer,
-// encoder, pooling and normalisation, as sentence-transformers computes them.
+// encoder, pooling, Dense modules and normalisation, as sentence-transformers
+// computes them.
 //
 //   sentences  ->  ids  ->  hidden states  ->  embeddings (sentences, size)
 //
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/base/hidden.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
@@ -87,9 +89,20 @@ class SentenceEncoder {
   std::size_t added_tokens() const { return added_tokens_; }
   std::size_t embedding_size() const {
     const std::size_t all =
-        settings_.pooling.size() * settings_.shape.hidden_size;
+        settings_.dense.empty()
+            ? settings_.pooling.size() * settings_.shape.hidden_size
+            : settings_.dense.back().out_features;
     return std::min(settings_.truncate_dim.value_or(all), all);
   }
+  // The embedding of a sentence from its hidden states (tokens, hidden_size),
+  // at least one: `to` has embedding_size() numbers. And from d_embedding the
+  // gradient by the hidden states. Both may throw std::bad_alloc.
+  HEADWISE_HIDDEN void embed(TensorView<const float, 2> hidden, bool normalize,
+                             std::span<float> to) const;
+  HEADWISE_HIDDEN void embed_backward(TensorView<const float, 2> hidden,
+                                      bool normalize,
+                                      std::span<const float> d_embedding,
+                                      TensorView<float, 2> d_hidden) const;
 
   // Errors: bad_data for a sentence that is not UTF-8, with its number, from 0;
   // invalid_argument for a prompt that the settings do not have; out_of_memory;
@@ -109,8 +122,9 @@ class SentenceEncoder {
   Result<SentenceTokens> tokenize(std::span<const std::string_view> sentences,
                                   const SentenceOptions& options = {}) const;
   // The embeddings of sentences given as ids, at least one id each, and what
-  // backward() needs. Errors: those of Transformer::forward_for_backward();
-  // invalid_argument for a sentence without a token.
+  // backward() needs. Dense modules have no gradients of their own. Errors:
+  // those of Transformer::forward_for_backward(); invalid_argument for a
+  // sentence without a token.
   Result<SentencesSaved> forward_for_backward(const RaggedTokens& ids,
                                               const ModelPass& pass = {}) const;
   // From d_embeddings (sentences, embedding_size). Errors: those of
@@ -121,12 +135,21 @@ class SentenceEncoder {
       ParamTerms* terms = nullptr) const;
 
  private:
+  struct HEADWISE_HIDDEN Modules;
+
   SentenceEncoder(ModelSettings settings, Tokenizer tokenizer,
-                  Transformer encoder, std::size_t added_tokens)
+                  Transformer encoder, Hidden<Modules> modules,
+                  std::size_t added_tokens)
       : settings_(std::move(settings)),
         tokenizer_(std::move(tokenizer)),
         encoder_(std::move(encoder)),
+        modules_(std::move(modules)),
         added_tokens_(added_tokens) {}
+
+  HEADWISE_HIDDEN static Result<Hidden<Modules>> read_modules(
+      const ModelSettings& settings);
+  HEADWISE_HIDDEN std::vector<std::vector<float>> vectors_of(
+      TensorView<const float, 2> hidden) const;
 
   HEADWISE_HIDDEN EncodeOptions text_options(std::size_t max_tokens) const;
   HEADWISE_HIDDEN Result<std::string> prompt_of(
@@ -135,6 +158,7 @@ class SentenceEncoder {
   ModelSettings settings_;
   Tokenizer tokenizer_;
   Transformer encoder_;
+  Hidden<Modules> modules_;
   std::size_t added_tokens_;
 };
 

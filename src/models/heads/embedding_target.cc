@@ -8,8 +8,6 @@
 #include "heads/finite_outputs.h"
 #include "headwise/heads/attribution_target.h"
 #include "headwise/models/text_model.h"
-#include "models/pooling.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -20,8 +18,7 @@ constexpr std::string_view kEmbeddingTarget = "embedding_target";
 std::vector<float> pooled(const SentenceEncoder& encoder,
                           TensorView<const float, 2> hidden, bool normalize) {
   std::vector<float> embedding(encoder.embedding_size());
-  const FloatEnvironment environment;
-  pool(hidden, encoder.settings().pooling, normalize, embedding);
+  encoder.embed(hidden, normalize, embedding);
   return embedding;
 }
 
@@ -132,11 +129,7 @@ Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::compute_gradients(
     const auto hidden = saved.hidden();
     HEADWISE_ASSIGN(auto d_hidden,
                     Tensor<float, 2>::create_unset(hidden.extents()));
-    {
-      const FloatEnvironment environment;
-      pool_backward(hidden, encoder_->settings().pooling, normalizes(),
-                    direction_, d_hidden);
-    }
+    encoder_->embed_backward(hidden, normalizes(), direction_, d_hidden);
     HEADWISE_ASSIGN(auto gradients,
                     encoder.backward(saved, d_hidden, ModelWanted::gates));
     return std::move(gradients.head_gates);

@@ -6,8 +6,6 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/text_model.h"
-#include "models/pooling.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -38,19 +36,17 @@ class HookedSentences final : public HookedModel {
     HEADWISE_ASSIGN(auto embeddings,
                     Tensor<float, 2>::create_unset(
                         {ids.size(), encoder_.embedding_size()}));
-    const ModelSettings& settings = encoder_.settings();
     std::size_t row = 0;
     for (std::size_t n = 0; n < ids.size(); ++n) {
       if (ids[n].empty()) {
         return argument_error(kHookedModel, "ids[" + std::to_string(n) + "]",
                               "has no tokens", "at least 1");
       }
-      const FloatEnvironment environment;
-      pool({&hidden(row, 0),
-            {ids[n].size(), hidden.extent(1)},
-            hidden.strides()},
-           settings.pooling, settings.normalize,
-           {&embeddings(n, 0), embeddings.extent(1)});
+      encoder_.embed({&hidden(row, 0),
+                      {ids[n].size(), hidden.extent(1)},
+                      hidden.strides()},
+                     encoder_.settings().normalize,
+                     {&embeddings(n, 0), embeddings.extent(1)});
       row += ids[n].size();
     }
     return outputs_of(std::move(embeddings));

@@ -66,6 +66,12 @@ Result<std::string> digest_of_model(const std::string& folder,
                                     const SentenceEncoder& encoder) try {
   HEADWISE_ASSIGN(auto digests, digest_of_params(encoder));
   HEADWISE_TRY(add_digests(folder, "", digests));
+  for (const DenseSettings& dense : encoder.settings().dense) {
+    HEADWISE_ASSIGN(
+        const auto digest,
+        sha256_of_file(path_in(dense.folder, std::string(kParamsFile))));
+    digests += digest;
+  }
   return sha256_of(digests);
 } catch (...) {
   return caught_out_of_memory();

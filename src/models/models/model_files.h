@@ -20,6 +20,7 @@ namespace headwise::inline HEADWISE_ABI {
 struct SentenceModules {
   std::string transformer_folder;  // empty: the model's own
   std::string pooling_folder;
+  std::vector<std::string> dense_folders{};
   std::optional<std::string> normalize_folder;  // nothing: no Normalize
 };
 Result<SentenceModules> parse_sentence_modules(std::string_view text,
@@ -33,6 +34,10 @@ struct PoolingSettings {
 Result<PoolingSettings> parse_pooling(std::string_view text,
                                       const FileSubject& subject,
                                       std::size_t hidden_size);
+
+// config.json of a Dense module; `folder` is left empty.
+Result<DenseSettings> parse_dense(std::string_view text,
+                                  const FileSubject& subject);
 
 // Where a folder has its vocabulary: vocab.txt, or tokenizer.json if there is
 // only that.

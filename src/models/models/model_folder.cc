@@ -50,9 +50,13 @@ Result<std::set<std::string>> module_folders(std::string_view operation,
   }
   HEADWISE_ASSIGN(const auto bytes, (*file)->read_all());
   const auto modules = parse_sentence_modules(text_of(bytes), {"", path});
-  return modules ? std::set<std::string>{modules->transformer_folder,
-                                         modules->pooling_folder}
-                 : std::set<std::string>();
+  if (!modules) {
+    return std::set<std::string>();
+  }
+  std::set<std::string> folders{modules->transformer_folder,
+                                modules->pooling_folder};
+  folders.insert(modules->dense_folders.begin(), modules->dense_folders.end());
+  return folders;
 }
 
 // One that cannot be read may hold anything.

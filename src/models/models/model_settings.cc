@@ -139,6 +139,28 @@ Status read_pooling(const std::string& folder, ModelSettings& into) {
   return ok();
 }
 
+Status read_dense(const std::string& folder, ModelSettings& into) {
+  HEADWISE_TRY(check_folder_named_by_file(kModelSettings, folder));
+  HEADWISE_ASSIGN(auto file, InputFile::open_if_there(kModelSettings,
+                                                      folder + "/config.json"));
+  if (!file) {
+    return has_no_config(folder, "the Dense module that modules.json names");
+  }
+  HEADWISE_ASSIGN(const auto bytes, read_at_most(*file, kLargestSettings));
+  HEADWISE_ASSIGN(auto dense, parse_dense(text_of(bytes), file->subject()));
+  const std::size_t size = into.dense.empty()
+                               ? into.pooling.size() * into.shape.hidden_size
+                               : into.dense.back().out_features;
+  if (dense.in_features != size) {
+    return file->subject().bad_data(
+        message("has in_features {}", dense.in_features),
+        message("{}, the size of what comes before it", size));
+  }
+  dense.folder = folder;
+  into.dense.push_back(std::move(dense));
+  return ok();
+}
+
 Status read_normalize(const std::string& folder, ModelSettings& into) {
   into.normalize = true;
   return check_file(folder + "/config.json", check_normalize);
@@ -191,6 +213,9 @@ Result<ModelSettings> read(const std::string& folder) {
     return settings;
   }
   HEADWISE_TRY(read_pooling(folder + "/" + modules->pooling_folder, settings));
+  for (const std::string& name : modules->dense_folders) {
+    HEADWISE_TRY(read_dense(folder + "/" + name, settings));
+  }
   if (modules->normalize_folder) {
     HEADWISE_TRY(
         read_normalize(folder + "/" + *modules->normalize_folder, settings));

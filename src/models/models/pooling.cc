@@ -14,20 +14,6 @@ namespace {
 
 constexpr float kLeastLength = 1e-12f;
 
-// sum_i x_i * y_i, as sums run over the features of a row.
-float dot(std::span<const float> x, std::span<const float> y) {
-  std::array<float, 16> part{};
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    part[i % part.size()] += x[i] * y[i];
-  }
-  for (std::size_t half = part.size() / 2; half != 0; half /= 2) {
-    for (std::size_t j = 0; j < half; ++j) {
-      part[j] += part[j + half];
-    }
-  }
-  return part[0];
-}
-
 // to[e] = hidden[0,e], then join(to[e], hidden[t,e]) for t from 1 on.
 template <class Join>
 void over_tokens(TensorView<const float, 2> hidden, float* to,
@@ -112,7 +98,50 @@ void pool_one_backward(TensorView<const float, 2> hidden, Pooling pooling,
   }
 }
 
-// The gradient by the embedding before it was divided by its length.
+}  // namespace
+
+float dot(std::span<const float> x, std::span<const float> y) {
+  std::array<float, 16> part{};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    part[i % part.size()] += x[i] * y[i];
+  }
+  for (std::size_t half = part.size() / 2; half != 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) {
+      part[j] += part[j + half];
+    }
+  }
+  return part[0];
+}
+
+std::vector<float> pool(TensorView<const float, 2> hidden,
+                        std::span<const Pooling> pooling) {
+  const std::size_t E = hidden.extent(1);
+  std::vector<float> y(pooling.size() * E);
+  for (std::size_t n = 0; n < pooling.size(); ++n) {
+    pool_one(hidden, pooling[n], &y[n * E]);
+  }
+  return y;
+}
+
+void divide_by_length(std::span<float> y) {
+  const float norm = std::max(std::sqrt(dot(y, y)), kLeastLength);
+  for (float& x : y) {
+    x = one_nan(x / norm);
+  }
+}
+
+void pool_backward(TensorView<const float, 2> hidden,
+                   std::span<const Pooling> pooling, std::span<const float> d_y,
+                   TensorView<float, 2> d_hidden) {
+  const auto [tokens, E] = hidden.extents();
+  for (std::size_t t = 0; t < tokens; ++t) {
+    std::fill_n(&d_hidden(t, 0), E, 0.0f);
+  }
+  for (std::size_t n = 0; n < pooling.size(); ++n) {
+    pool_one_backward(hidden, pooling[n], d_y.data() + n * E, d_hidden);
+  }
+}
+
 std::vector<float> back_through_length(std::vector<float> y,
                                        std::span<const float> d_e) {
   const float length = std::sqrt(dot(y, y));
@@ -125,50 +154,6 @@ std::vector<float> back_through_length(std::vector<float> y,
     y[n] = (d_e[n] - y[n] * along) / norm;
   }
   return y;
-}
-
-}  // namespace
-
-void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
-          bool normalize, std::span<float> to) {
-  const std::size_t E = hidden.extent(1);
-  const std::size_t size = pooling.size() * E;
-  if (to.size() < size) {
-    std::vector<float> whole(size);
-    pool(hidden, pooling, normalize, whole);
-    std::copy_n(whole.begin(), to.size(), to.begin());
-    return;
-  }
-  for (std::size_t n = 0; n < pooling.size(); ++n) {
-    pool_one(hidden, pooling[n], &to[n * E]);
-  }
-  if (normalize) {
-    const float norm = std::max(std::sqrt(dot(to, to)), kLeastLength);
-    for (float& x : to) {
-      x = one_nan(x / norm);
-    }
-  }
-}
-
-void pool_backward(TensorView<const float, 2> hidden,
-                   std::span<const Pooling> pooling, bool normalize,
-                   std::span<const float> d_embedding,
-                   TensorView<float, 2> d_hidden) {
-  const auto [tokens, E] = hidden.extents();
-  const std::size_t size = pooling.size() * E;
-  std::vector<float> d_y(d_embedding.begin(), d_embedding.end());
-  d_y.resize(size);
-  if (normalize) {
-    std::vector<float> y(size);
-    pool(hidden, pooling, false, y);
-    d_y = back_through_length(std::move(y), d_y);
-  }
-  for (std::size_t t = 0; t < tokens; ++t) {
-    std::fill_n(&d_hidden(t, 0), E, 0.0f);
-  }
-  for (std::size_t n = 0; n < pooling.size(); ++n) {
-    pool_one_backward(hidden, pooling[n], d_y.data() + n * E, d_hidden);
-  }
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -9,8 +9,6 @@
 #include "interop/folder.h"
 #include "interop/utf8.h"
 #include "models/model_files.h"
-#include "models/pooling.h"
-#include "run/float_environment.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -106,12 +104,9 @@ Result<SentenceTokens> tokens_of(const SentenceEncoder& model,
 // A window of sentences: ids in, embeddings out.
 class Window {
  public:
-  Window(const Transformer& encoder, const ModelSettings& settings,
-         const RaggedTokens& ids, TensorView<float, 2> embeddings)
-      : encoder_(encoder),
-        settings_(settings),
-        ids_(ids),
-        embeddings_(embeddings) {}
+  Window(const SentenceEncoder& model, const RaggedTokens& ids,
+         TensorView<float, 2> embeddings)
+      : model_(model), ids_(ids), embeddings_(embeddings) {}
 
   // If there are enough parts, they run in parallel, each on one thread;
   // otherwise one after another, each on all threads.
@@ -152,22 +147,20 @@ class Window {
           ids_.begin() + static_cast<std::ptrdiff_t>(part.begin),
           ids_.begin() + static_cast<std::ptrdiff_t>(part.end));
       HEADWISE_ASSIGN(const auto all,
-                      encoder_.hidden(ids, {.executor = &executor}));
-      const FloatEnvironment environment;
+                      model_.encoder().hidden(ids, {.executor = &executor}));
       std::size_t row = 0;
       for (std::size_t n = 0; n < ids.size(); ++n) {
         const TensorView<const float, 2> hidden(&all(row, 0),
                                                 {ids[n].size(), all.extent(1)});
-        pool(hidden, settings_.pooling, settings_.normalize,
-             {&embeddings_(part.begin + n, 0), embeddings_.extent(1)});
+        model_.embed(hidden, model_.settings().normalize,
+                     {&embeddings_(part.begin + n, 0), embeddings_.extent(1)});
         row += ids[n].size();
       }
       return ok();
     });
   }
 
-  const Transformer& encoder_;
-  const ModelSettings& settings_;
+  const SentenceEncoder& model_;
   const RaggedTokens& ids_;
   TensorView<float, 2> embeddings_;
 };
@@ -206,8 +199,10 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     HEADWISE_ASSIGN(auto encoder, Transformer::read(inner, access));
     settings.shape = encoder.shape();
     HEADWISE_ASSIGN(const auto empty, tokenizer.encode(""));
+    HEADWISE_ASSIGN(auto modules, read_modules(settings));
     return SentenceEncoder(std::move(settings), std::move(tokenizer),
-                           std::move(encoder), empty.ids.size());
+                           std::move(encoder), std::move(modules),
+                           empty.ids.size());
   });
 }
 
@@ -224,8 +219,10 @@ Result<SentenceEncoder> SentenceEncoder::create(Transformer model,
           message("at most vocab_size = {}", settings.shape.vocab_size));
     }
     HEADWISE_ASSIGN(const auto empty, tokenizer.encode(""));
+    HEADWISE_ASSIGN(auto modules, read_modules(settings));
     return SentenceEncoder(std::move(settings), std::move(tokenizer),
-                           std::move(model), empty.ids.size());
+                           std::move(model), std::move(modules),
+                           empty.ids.size());
   });
 }
 
@@ -302,8 +299,7 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
                                 reading, executor));
       const TensorView<float, 2> to(&result.embeddings(first, 0),
                                     {size, embedding_size()});
-      HEADWISE_TRY(
-          Window(encoder_, settings_, batch.ids, to).run(executor, count));
+      HEADWISE_TRY(Window(*this, batch.ids, to).run(executor, count));
       for (const auto& ids : batch.ids) {
         result.tokens += ids.size();
       }

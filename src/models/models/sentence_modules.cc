@@ -9,11 +9,17 @@ namespace {
 
 constexpr auto kModuleKeys = std::to_array<std::string_view>({"type", "path"});
 
-// In the order that they must have. The last one may be missing.
-constexpr auto kChain =
-    std::to_array<std::string_view>({"Transformer", "Pooling", "Normalize"});
 constexpr std::string_view kChainText =
-    "Transformer, Pooling and perhaps Normalize";
+    "Transformer, Pooling, any number of Dense and perhaps Normalize";
+
+// Whether a module may be the n-th, `before` being the one before it.
+bool may_follow(std::string_view module, std::size_t n,
+                std::string_view before) {
+  if (n < 2) {
+    return module == (n == 0 ? "Transformer" : "Pooling");
+  }
+  return before != "Normalize" && (module == "Dense" || module == "Normalize");
+}
 
 // "Pooling" of "sentence_transformers.models.Pooling", and of what newer files
 // write: "sentence_transformers.sentence_transformer.modules.pooling.Pooling".
@@ -42,30 +48,33 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
   HEADWISE_ASSIGN(
       const auto modules,
       JsonFields::parse_list(text, subject, "module", kModuleKeys, kMost));
-  std::array<std::string, kChain.size()> folders;
+  SentenceModules read;
+  std::string before;
   for (std::size_t n = 0; n < modules.size(); ++n) {
     const JsonFields& module = modules[n];
     std::string type;
     HEADWISE_TRY(module.require("type", type));
-    if (n >= kChain.size() || class_of(type) != kChain[n]) {
+    const std::string name(class_of(type));
+    if (!may_follow(name, n, before)) {
       return module.unexpected(
           "type",
           message("the modules {} of sentence_transformers in this order",
                   Message(kChainText)),
           ErrorCode::unsupported);
     }
-    HEADWISE_ASSIGN(folders[n], folder_of(module, n));
+    HEADWISE_ASSIGN(auto folder, folder_of(module, n));
+    (n == 0                ? read.transformer_folder
+     : n == 1              ? read.pooling_folder
+     : name == "Normalize" ? read.normalize_folder.emplace()
+                           : read.dense_folders.emplace_back()) =
+        std::move(folder);
+    before = name;
   }
-  if (modules.size() + 1 < kChain.size()) {
-    return subject.error(ErrorCode::unsupported,
-                         message("lists {} of the modules", modules.size()),
-                         kChainText);
-  }
-  SentenceModules read{std::move(folders[0]), std::move(folders[1]), {}};
-  if (modules.size() == kChain.size()) {
-    read.normalize_folder = std::move(folders[2]);
-  }
-  return read;
+  return modules.size() < 2
+             ? subject.error(ErrorCode::unsupported,
+                             message("lists {} of the modules", modules.size()),
+                             kChainText)
+             : Result<SentenceModules>(std::move(read));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/sentence_encoder.h"
-#include "models/pooling.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -17,7 +15,6 @@ constexpr std::string_view kSentenceTraining = "sentence_encoder";
 template <class Body>
 void for_each_sentence(const std::vector<std::size_t>& lengths,
                        const Body& body) {
-  const FloatEnvironment environment;
   std::size_t row = 0;
   for (std::size_t n = 0; n < lengths.size(); ++n) {
     body(n, row, lengths[n]);
@@ -50,8 +47,8 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
     const auto hidden = saved.hidden();
     for_each_sentence(
         lengths, [&](std::size_t n, std::size_t row, std::size_t tokens) {
-          pool(rows_from(hidden, row, tokens), settings_.pooling,
-               settings_.normalize, {&embeddings(n, 0), embeddings.extent(1)});
+          embed(rows_from(hidden, row, tokens), settings_.normalize,
+                {&embeddings(n, 0), embeddings.extent(1)});
         });
     return SentencesSaved{std::move(saved), std::move(lengths),
                           std::move(embeddings)};
@@ -74,9 +71,9 @@ Result<ModelGradients> SentenceEncoder::backward(
           for (std::size_t e = 0; e < d_embedding.size(); ++e) {
             d_embedding[e] = d_embeddings(n, e);
           }
-          pool_backward(rows_from(hidden, row, tokens), settings_.pooling,
-                        settings_.normalize, d_embedding,
-                        {&d_hidden(row, 0), {tokens, hidden.extent(1)}});
+          embed_backward(rows_from(hidden, row, tokens), settings_.normalize,
+                         d_embedding,
+                         {&d_hidden(row, 0), {tokens, hidden.extent(1)}});
         });
     return encoder_.backward(saved.encoder, d_hidden, wanted, terms);
   });

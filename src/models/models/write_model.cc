@@ -147,6 +147,12 @@ Status fill(const std::string& folder, const std::string& source,
             const ModelSettings& settings, const ModelChanges& changes) {
   HEADWISE_TRY(copy_settings(source, folder, kModelFolderDepth));
   HEADWISE_TRY(write_probe(source, folder, changes.probe));
+  for (const DenseSettings& dense : settings.dense) {
+    const std::string within = dense.folder.substr(source.size());
+    const std::string name = "/" + std::string(kParamsFile);
+    HEADWISE_TRY(
+        copy_file(kWriteModel, dense.folder + name, folder + within + name));
+  }
   return write_params(params, folder + inner + "/" + std::string(kParamsFile),
                       settings, changes);
 }

@@ -9,8 +9,6 @@
 #include "headwise/models/text_model.h"
 #include "headwise/module/optimizer.h"
 #include "headwise/prune/sentence_importance.h"
-#include "models/pooling.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -51,13 +49,12 @@ Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
   HEADWISE_ASSIGN(auto embeddings,
                   Tensor<float, 2>::create_unset(
                       {ids.size(), sentences.encoder.embedding_size()}));
-  const ModelSettings& settings = sentences.encoder.settings();
-  const FloatEnvironment environment;
   std::size_t row = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     const std::size_t tokens = ids[n].size();
-    pool({&hidden(row, 0), {tokens, hidden.extent(1)}}, settings.pooling,
-         settings.normalize, {&embeddings(n, 0), embeddings.extent(1)});
+    sentences.encoder.embed({&hidden(row, 0), {tokens, hidden.extent(1)}},
+                            sentences.encoder.settings().normalize,
+                            {&embeddings(n, 0), embeddings.extent(1)});
     row += tokens;
   }
   return embeddings;

@@ -76,8 +76,7 @@ class CausalReference {
         variance += (value - mean) * (value - mean) / E;
       }
       for (std::size_t e = 0; e < row.size(); ++e) {
-        row[e] = (row[e] - mean) /
-                     std::sqrt(variance + shape_.norm_eps) *
+        row[e] = (row[e] - mean) / std::sqrt(variance + shape_.norm_eps) *
                      at(name + ".weight")[e] +
                  at(name + ".bias")[e];
       }
