@@ -6,9 +6,10 @@ from forward_test import SHAPES, write_model
 import numpy as np
 
 import cli_case
-from cli_case import CliTest
+from cli_case import BAD_INPUT, USAGE, CliTest
 
 FORMS = [name for name in SHAPES if not name.startswith(("t5", "bart"))]
+PAIRS = [name for name in SHAPES if name not in FORMS]
 DECODERS = ("gpt2", "llama_gqa", "qwen3", "gemma3", "phi3", "falcon_alibi", "gpt_oss")
 TEXT = "t3 t17 t5 t17 t40 t3"
 IDS = TEXT.replace("t", "").replace(" ", ",")
@@ -46,6 +47,55 @@ class FamilyModelsTest(CliTest):
                         sinks = 1 - w.sum(-1)
                         entropy -= (sinks * np.log(np.maximum(sinks, 1e-30))).mean()
                     self.assertAlmostEqual(head["entropy"], entropy, delta=1e-4)
+
+    def test_parts_of_an_encoder_decoder_are_those_of_a_pass(self):
+        target = "t9 t8 t7 t8"
+        call = TEXT, "--decoder-text", target
+        for name in PAIRS:
+            with self.subTest(name):
+                self.put(name)
+                start = "2" if name.startswith("bart") else "0"
+                self.forward(name, IDS, "--decoder-ids", f"{start},9,8,7",
+                             "--attn-weights", "w.npz")
+                weights = np.load(self.folder / "w.npz")
+                for part, prefix in (("encoder", "encoder."), ("decoder", ""),
+                                     ("cross", "cross.")):
+                    heads = json.loads(self.succeed(
+                        "stats", "--model", name, *call, "--part", part, "--json"))["heads"]
+                    self.assertEqual(len(heads), sum(
+                        w.shape[1] for key, w in weights.items()
+                        if key.startswith(prefix) and key[len(prefix):].isdigit()))
+                    for head in heads:
+                        w = weights[f"{prefix}{head['layer']}"][0, head["head"]].astype(float)
+                        entropy = -(w * np.log(np.where(w > 0, w, 1))).sum(-1).mean()
+                        self.assertAlmostEqual(head["entropy"], entropy, delta=1e-4)
+                        self.assertEqual(head["self"] is None, part == "cross")
+        done = self.run_it("view", "--model", name, *call, "--out", "page.html")
+        self.assertEqual([line.split(":")[0] for line in done.stderr.decode().splitlines()],
+                         [f"page.html, {part}" for part in ("encoder", "decoder", "cross")])
+        one = json.loads(self.succeed("view", "--model", name, *call, "--json", "--part",
+                                      "cross", "--head", "0.1"))
+        self.assertEqual(one["query_tokens"], [f"t{start}", "t9", "t8", "t7"])
+        self.assertEqual(one["key_tokens"], TEXT.split())
+
+    def test_what_does_not_fit_an_encoder_decoder_is_named(self):
+        model = "--model", self.put("bart")
+        for said, *call in (
+                ("--model needs --decoder-text TEXT", "view", "t1", "--out", "p.html"),
+                ("--part is missing, expected encoder, decoder or cross", "stats", "t1",
+                 "--decoder-text", "t2"),
+                ("--part is missing", "view", "t1", "--decoder-text", "t2", "--json"),
+                ("--texts cannot be used with an encoder-decoder", "view", "--texts",
+                 "texts.txt", "--decoder-text", "t2", "--out", "p.html"),
+                ("--layers is 7, expected numbers from 0 to", "stats", "t1",
+                 "--decoder-text", "t2", "--part", "cross", "--layers", "7")):
+            self.fail_with(USAGE, said, *call, *model)
+        for command in (("heads", "--find", "first"), ("encode", "texts.txt", "--json"),
+                        ("ablate", "--data", "texts.txt", "--each")):
+            self.fail_with(BAD_INPUT, "describes an encoder and a decoder, of type bart",
+                           *command, *model)
+        self.fail_with(USAGE, "--part is for an encoder-decoder", "stats", "--model",
+                       self.put("bert"), "t1", "--part", "cross")
 
     def run_to_end(self, *arguments):
         done = self.run_it(*arguments)

@@ -46,6 +46,8 @@ constexpr CommandHelp kViewHelp = {
   headwise view --model topics "They won." --attribution gradient --out page.html
   headwise view --model tuned --against base --texts lines.txt --out page.html
   headwise view --model bert-base-uncased --pair "It rains." "Run." --open
+  headwise view --model t5-small "Heads matter." \
+      --decoder-text "Koepfe zaehlen." --open
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
   headwise view --query q.npy --key k.npy --causal --out page.html
   headwise view --attn-weights attentions.npz --query-tokens tokens.txt \
@@ -241,13 +243,15 @@ Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
   return MadePage{std::move(html), std::move(only)};
 }
 
-// "page.html: 6 layers, 9 queries, 9 keys, 0.4 MB", and what was cut.
+// "page.html: 6 layers, 9 queries, 9 keys, 0.4 MB", and what was cut. Of the
+// part of an encoder-decoder: "page.html, encoder".
 std::string page_text(const std::string& path, const ViewedHeads& heads,
                       double megabytes) {
   const ViewedText& text = heads.text();
   std::string said =
       say("{0}: {1} layer{5}, {2} quer{6}, {3} key{7}, {4:.1f} MB\n",
-          shown(path), heads.layers().size(), text.query_labels.size(),
+          shown(path) + (text.variant ? ", " + *text.variant : ""),
+          heads.layers().size(), text.query_labels.size(),
           text.key_labels.size(), megabytes, plural(heads.layers().size()),
           text.query_labels.size() == 1 ? "y" : "ies",
           plural(text.key_labels.size()));
@@ -307,11 +311,17 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
   }
   HEADWISE_TRY(written(write_file_atomically(path, page->html)));
   const double megabytes = static_cast<double>(page->html.size()) / 1e6;
-  streams.err << (flags.seen.texts.empty() && flags.seen.against.empty()
-                      ? page_text(path, *documents.front(), megabytes)
-                      : page_text(path, documents,
-                                  flags.seen.against.empty() ? 1 : 2,
-                                  megabytes))
+  const bool one_text = flags.seen.texts.empty() && flags.seen.against.empty();
+  for (const auto& heads : documents) {
+    // The parts of an encoder-decoder, or the text before its variants.
+    if (one_text && (heads == documents.front() || flags.seen.ablate.empty())) {
+      streams.err << page_text(path, *heads, megabytes);
+    }
+  }
+  streams.err << (one_text ? ""
+                           : page_text(path, documents,
+                                       flags.seen.against.empty() ? 1 : 2,
+                                       megabytes))
               << documents.front()->text().read << page->only << std::flush;
   return {};
 }
@@ -361,6 +371,9 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   const ViewedHeads& heads = *documents.front();
   HEADWISE_TRY(check_sort(flags.sort, heads.text().cross));
   const bool draws = flags.pictures() || flags.json;
+  if (draws) {
+    HEADWISE_TRY(check_one_part(documents));
+  }
   std::optional<HeadId> whole;
   if (!flags.head.empty()) {
     whole = head_in(flags.head);

@@ -21,6 +21,13 @@ void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
         {.type = "A B", .check = not_empty(), .values = 2},
         "in place of TEXT, two sentences that the model reads as a pair: token "
         "type 0 and 1"},
+       {"--decoder-text", &flags.decoder_text, text("TEXT"),
+        "of an encoder-decoder, the text that its decoder predicts",
+        advanced()},
+       {"--part", &flags.part, choice({"encoder", "decoder", "cross"}),
+        "only the heads of the encoder, of the decoder, or those from the "
+        "decoder to the encoder",
+        advanced()},
        {"--layers", &flags.layers, text("LIST"),
         "only these layers, such as 0,2-4 (default: all)"},
        {"--max-tokens", &flags.max_tokens, number(),

@@ -23,6 +23,8 @@ struct ViewedFlags {
   std::optional<std::string> text;
   std::vector<std::string> pair;  // two sentences, or none
   std::string texts;              // a file, one text per line
+  std::string decoder_text;       // of an encoder-decoder
+  std::string part;               // "encoder", "decoder", "cross"
   std::string ablate;             // heads, "3.1,4.5"
   std::string against;            // the folder of a second model
   bool matched = false;           // its heads are paired by their maps

@@ -39,8 +39,8 @@ Status check_model_options(const ViewedFlags& flags) {
   HEADWISE_TRY(check_only(
       flags,
       {"--model", only,
-       "--model|TEXT|--pair|--texts|--max-tokens|--attribution|--target|"
-       "--output-token|--ablate|--against|--matched",
+       "--model|TEXT|--pair|--texts|--decoder-text|--part|--max-tokens|"
+       "--attribution|--target|--output-token|--ablate|--against|--matched",
        "the model folder defines the layers and masks, and the text gives the "
        "tokens"}));
   HEADWISE_TRY(flags.line.check(kTextRules));
@@ -77,7 +77,8 @@ constexpr OptionRule kCrossRules[] = {
      "--cross cannot be used with {}, which relates positions"}};
 
 constexpr OptionRule kTensorRules[] = {
-    {"--pair|--texts|--ablate|--max-tokens", needs, "--model", "--model DIR"},
+    {"--pair|--texts|--decoder-text|--part|--ablate|--max-tokens", needs,
+     "--model", "--model DIR"},
     {"--data|--node|--memory-limit", needs, "--onnx", "--onnx MODEL.onnx"},
     {"", always, "--query|--key",
      "expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data DIR, "
@@ -188,7 +189,8 @@ void warn_of_unknown(std::span<const std::unique_ptr<ViewedHeads>> documents,
   std::vector<std::pair<std::string, UnknownTokens>> models;
   for (const auto& document : documents) {
     const ViewedText& text = document->text();
-    if (!text.model || !text.nodes.empty() || text.variant) {
+    const bool again = text.cross || (text.variant && document->text_model());
+    if (!text.model || !text.nodes.empty() || again) {
       continue;
     }
     auto found = std::ranges::find(models, *text.model,
@@ -205,11 +207,20 @@ void warn_of_unknown(std::span<const std::unique_ptr<ViewedHeads>> documents,
   }
 }
 
+Status check_one_part(const ManyHeads& documents) {
+  return documents.size() > 1 && documents.back()->text().cross
+             ? option_error("--part", "is missing",
+                            "encoder, decoder or cross: the heads of an "
+                            "encoder-decoder are on a page of view together")
+             : ok();
+}
+
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   if (!flags.model.empty()) {
     HEADWISE_TRY(check_model_options(flags));
     HEADWISE_ASSIGN(auto texts, read_viewed_sentences(flags));
+    HEADWISE_TRY(check_one_part(texts));
     return std::move(texts.front());
   }
   if (!flags.onnx.empty()) {

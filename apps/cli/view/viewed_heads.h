@@ -132,6 +132,9 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
 using ManyHeads = std::vector<std::unique_ptr<ViewedHeads>>;
 Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags);
 
+// invalid_argument for the three parts of an encoder-decoder.
+Status check_one_part(const ManyHeads& documents);
+
 // For each model a line if its vocabulary lacks words of the texts.
 void warn_of_unknown(std::span<const std::unique_ptr<ViewedHeads>> documents,
                      std::ostream& err);

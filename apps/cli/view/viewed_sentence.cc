@@ -21,13 +21,14 @@
 #include "shell/say.h"
 #include "shell/threads.h"
 #include "viewed_heads.h"
+#include "viewed_parts.h"
 
 namespace headwise::cli {
 namespace {
 
 // What the texts of a call share.
 struct LoadedModel {
-  std::unique_ptr<TextModel> model;
+  std::shared_ptr<const TextModel> model;
   Executor executor;
 };
 
@@ -149,6 +150,10 @@ Result<GivenText> read_one(const ViewedFlags& flags) {
   return GivenText{std::move(text)};
 }
 
+constexpr OptionRule kOneStackRules[] = {{"--decoder-text|--part",
+                                          OptionRule::never, "--model",
+                                          "{} is for an encoder-decoder"}};
+
 Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
   std::vector<GivenText> given;
   if (flags.texts.empty()) {
@@ -176,12 +181,16 @@ Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   }
   std::vector<std::shared_ptr<const LoadedModel>> loaded;
   for (const ViewedFlags& one : models) {
-    HEADWISE_ASSIGN(
-        auto model,
-        read_any_model(one.model, loaded.empty() ? "--model" : "--against"));
+    HEADWISE_ASSIGN(auto model, loaded.empty()
+                                    ? read_viewed_model(one.model)
+                                    : read_any_model(one.model, "--against"));
     loaded.push_back(std::make_shared<const LoadedModel>(
         LoadedModel{std::move(model), executor}));
   }
+  if (loaded.front()->model->shape().encoder_layers != 0) {
+    return read_viewed_parts(flags, loaded.front()->model, executor);
+  }
+  HEADWISE_TRY(flags.line.check(kOneStackRules));
   std::vector<HeadId> ablated;
   if (!flags.ablate.empty()) {
     HEADWISE_ASSIGN(ablated, parse_head_list("--ablate", flags.ablate));

@@ -29,7 +29,7 @@
 // kLargestSettings bytes, for missing keys, wrong types, and sizes that are out
 // of range or do not fit together; unsupported for well-formed settings of a
 // model that headwise does not compute: another family, activation or position
-// embedding, an encoder-decoder, other modules, activations of Dense, poolings
+// embedding, other modules, activations of Dense, poolings
 // or tokenizers, added tokens, arguments of the tokenizer in
 // sentence_bert_config.json (processing_kwargs):
 //   read_model_settings: model/1_Pooling/config.json has "attention" in

@@ -73,12 +73,16 @@ struct SentenceEmbeddings {
 
 class SentenceEncoder {
  public:
-  // A folder or a GGUF file. `access` is that of Transformer::read().
+  // A folder or a GGUF file; unsupported for an encoder-decoder. `access` is
+  // that of Transformer::read().
   static Result<SentenceEncoder> read(const std::string& folder,
                                       const ModelAccess& access = {});
   // Of a model in memory; an embedding is the mean of the hidden states.
   // Errors: invalid_argument for a tokenizer with more tokens than the model.
   static Result<SentenceEncoder> create(Transformer model, Tokenizer tokenizer);
+  // The same for an encoder-decoder as well, which has no embeddings.
+  HEADWISE_HIDDEN static Result<SentenceEncoder> read_of(
+      ModelSettings settings, const ModelAccess& access);
 
   const ModelSettings& settings() const { return settings_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }

@@ -49,6 +49,10 @@ struct TextModelShape {
   // The tokens that encode() adds to a text, such as [CLS] and [SEP].
   std::size_t added_tokens = 0;
   bool causal = false;  // the mask of every layer
+  // Of an encoder-decoder; the layers and heads above are those of its decoder,
+  // whose sequences begin with the token `decoder_start`.
+  std::size_t encoder_layers = 0;
+  TokenId decoder_start = 0;
 };
 
 struct ModelTokens {
@@ -95,6 +99,10 @@ class TextModel {
 };
 
 Result<std::unique_ptr<TextModel>> read_text_model(
+    const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);
+// The same for an encoder-decoder as well: its run() takes
+// ModelPass::decoder_ids.
+Result<std::unique_ptr<TextModel>> read_any_text_model(
     const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);
 
 // The heads that a model has left, where others may have been pruned.

@@ -82,6 +82,7 @@ struct TransformerShape {
   NormKind norm_kind = NormKind::layer;
   std::size_t encoder_layers = 0;  // 0: no encoder-decoder
   std::size_t encoder_heads = 0;
+  TokenId decoder_start = 0;  // what a decoder's sequences begin with
   bool causal = false;
   bool has_logits = false;
 };

@@ -22,7 +22,9 @@ class FamilyTextModel final : public LanguageModel {
               .max_tokens_key = settings.max_tokens_key,
               .max_positions = settings.most_tokens(),
               .added_tokens = model_.added_tokens(),
-              .causal = shape.causal};
+              .causal = shape.causal,
+              .encoder_layers = shape.encoder_layers,
+              .decoder_start = shape.decoder_start};
     const Tokenizer& tokenizer = model_.tokenizer();
     // Byte-level vocabularies write a space as U+0120.
     is_byte_level_ = tokenizer.find("\u0120") && !tokenizer.find("\u2581");

@@ -42,14 +42,7 @@ Result<TransformerShape> read_shape(const std::string& folder) {
                          "the files of a model: config.json, "
                          "model.safetensors, vocab.txt");
   }
-  HEADWISE_ASSIGN(auto shape, Transformer::read_shape(folder));
-  if (shape.encoder_layers != 0) {
-    return file->subject().error(
-        ErrorCode::unsupported,
-        message("describes an encoder and a decoder, of type {}", shape.family),
-        "an encoder or a decoder alone");
-  }
-  return shape;
+  return Transformer::read_shape(folder);
 }
 
 // Reads a file that is only checked, if it is there.

@@ -178,6 +178,21 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
                                               const ModelAccess& access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
+    if (settings.shape.encoder_layers != 0) {
+      return FileSubject{std::string(kSentenceEncoder),
+                         settings.transformer_folder + "/config.json"}
+          .error(ErrorCode::unsupported,
+                 message("describes an encoder and a decoder, of type {}",
+                         settings.shape.family),
+                 "an encoder or a decoder alone");
+    }
+    return read_of(std::move(settings), access);
+  });
+}
+
+Result<SentenceEncoder> SentenceEncoder::read_of(ModelSettings settings,
+                                                 const ModelAccess& access) {
+  return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     const std::string& inner = settings.transformer_folder;
     const std::string& path = settings.tokenizer_file;
     if (path != inner) {

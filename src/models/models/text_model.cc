@@ -38,4 +38,16 @@ Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder,
   });
 }
 
+Result<std::unique_ptr<TextModel>> read_any_text_model(
+    const std::string& folder, Arithmetic arithmetic) {
+  return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
+    HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
+    HEADWISE_ASSIGN(auto model,
+                    SentenceEncoder::read_of(std::move(settings),
+                                             {.arithmetic = arithmetic}));
+    std::unique_ptr<TextModel> made = family_text_model(std::move(model));
+    return made;
+  });
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

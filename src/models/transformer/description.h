@@ -234,6 +234,7 @@ struct NamedStack {
 struct Description : NamedStack {
   std::string family{};  // model_type
   std::optional<NamedStack> encoder{};
+  TokenId decoder_start = 0;  // what the decoder's sequences begin with
   std::optional<UnembeddingSpec> unembedding{};
   // The outer name that tensors may have in front.
   std::string_view prefix{};

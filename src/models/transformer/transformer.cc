@@ -152,6 +152,7 @@ TransformerShape shape_of(const Description& description) {
   if (const auto& encoder = description.encoder) {
     shape.encoder_layers = encoder->stack.layers.size();
     shape.encoder_heads = encoder->stack.heads.num_heads;
+    shape.decoder_start = description.decoder_start;
   }
   return shape;
 }

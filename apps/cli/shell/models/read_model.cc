@@ -83,6 +83,12 @@ Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder,
   return read_for(option, read_text_model(folder));
 }
 
+Result<std::unique_ptr<TextModel>> read_viewed_model(
+    const std::string& folder) {
+  HEADWISE_TRY(check_model_folder(folder));
+  return read_for("--model", read_any_text_model(folder));
+}
+
 Result<std::unique_ptr<LanguageModel>> read_language(
     const std::string& folder, const ModelAccess& access) {
   HEADWISE_TRY(check_model_folder(folder));

@@ -70,6 +70,8 @@ Result<Description> describe_bart(const JsonPart& config) {
   made.prefix = "model.";
   made.encoder = describe_bart_side(settings, "encoder");
   static_cast<NamedStack&>(made) = describe_bart_side(settings, "decoder");
+  made.decoder_start = settings.token("decoder_start_token_id", 2,
+                                      made.stack.embedding.vocab_size);
   made.unembedding = settings.unembedding(true);
   HEADWISE_TRY(settings.status());
   return made;

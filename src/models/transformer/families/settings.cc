@@ -47,6 +47,15 @@ std::size_t Settings::size(std::string_view key,
   return status_ ? value : std::max<std::size_t>(least, 1);
 }
 
+TokenId Settings::token(std::string_view key, TokenId missing,
+                        std::size_t vocab_size) {
+  const std::size_t id = size(key, static_cast<std::size_t>(missing), 0);
+  if (status_ && id >= vocab_size) {
+    keep(config_.unexpected(key, message("less than {}", vocab_size)));
+  }
+  return static_cast<TokenId>(id);
+}
+
 std::vector<LayerSpec> Settings::layers(std::string_view key,
                                         std::optional<std::size_t> missing) {
   constexpr std::size_t kMostLayers = std::size_t{1} << 12U;

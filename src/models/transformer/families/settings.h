@@ -12,6 +12,7 @@
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/steps/activation.h"
+#include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 #include "interop/json_part.h"
 #include "transformer/description.h"
@@ -32,6 +33,8 @@ class Settings {
   std::size_t size(std::string_view key,
                    std::optional<std::size_t> missing = {},
                    std::size_t least = 1);
+  // Below vocab_size.
+  TokenId token(std::string_view key, TokenId missing, std::size_t vocab_size);
   // The number of layers, each with its number.
   std::vector<LayerSpec> layers(std::string_view key,
                                 std::optional<std::size_t> missing = {});

@@ -97,6 +97,8 @@ Result<Description> describe_t5(const JsonPart& config) {
     static_cast<NamedStack&>(made) =
         describe_t5_side(settings, "decoder",
                          settings.layers("num_decoder_layers", layers).size());
+    made.decoder_start = settings.token("decoder_start_token_id", 0,
+                                        made.stack.embedding.vocab_size);
     made.unembedding = settings.unembedding(true);
     // Files that say true of both, saved again, keep the truth in the first.
     const bool is_scaled =

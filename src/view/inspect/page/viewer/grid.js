@@ -5,6 +5,9 @@
   const MOST_A_ROW = 16;
   const ALL_KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'];
 
+  // Of keys of another sequence, positions are not compared.
+  const isOnPage = statistic => headwise.page.statistics.some(({name}) => name === statistic);
+
   // null if the head has none.
   const value = (head, name) => {
     const found = head.pruned ? undefined : head.pooled[name];
@@ -13,14 +16,16 @@
 
   // What tells the head from others at a glance: a key that gets much of its attention, or
   // else how far it spreads, as in the command's pictures.
-  const telling = head => headwise.statistics.shares.reduce(([best, most], name) =>
-      value(head, name) > most ? [name, value(head, name)] : [best, most], ['entropy', 0.3])[0];
+  const telling = head => headwise.statistics.shares.filter(isOnPage).reduce(
+      ([best, most], name) =>
+        value(head, name) > most ? [name, value(head, name)] : [best, most],
+      ['entropy', 0.3])[0];
 
   // The heads in the requested order, then those without a number, then those that were
   // pruned.
   function ordered(heads) {
     const {sort, descending} = headwise.state.get();
-    if (!headwise.page.statistics.some(({name}) => name === sort)) return heads;
+    if (!isOnPage(sort)) return heads;
     const sign = descending ? -1 : 1;
     return heads.slice().sort((a, b) => {
       if (a.pruned || b.pruned) return (a.pruned ? 1 : 0) - (b.pruned ? 1 : 0);

@@ -164,6 +164,13 @@ class Access(PageCase):
             with self.subTest(name=name):
                 self.assertEqual(serious(self.open(name, link)), [])
 
+    def test_below_heads_of_cross_attention_no_positions_are_compared(self):
+        page = self.open("cross")
+        page.select_option("#lang", "en")
+        names = set(page.inner_text("#app").split())
+        self.assertIn("entropy", names)
+        self.assertEqual(names & {"self", "previous", "next"}, set())
+
     def test_the_page_speaks_both_languages(self):
         page = self.open("cross")
         self.assertEqual(page.get_attribute("html", "lang"), "ko")
