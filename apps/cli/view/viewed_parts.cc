@@ -67,8 +67,8 @@ class ViewedPart : public ViewedHeads {
         return ok();
       }
       const ViewedLayer layer{.number = place.layer, .attn_weights = weights};
-      const KeptHeads heads = KeptHeads::all(weights.extent(1));
-      return see({layer, heads});
+      const NumberedLayer numbered{layer, KeptHeads::all(weights.extent(1))};
+      return see(numbered);
     };
     return loaded_->model->run(loaded_->source,
                                {.decoder_ids = &loaded_->target,

@@ -9,10 +9,16 @@
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 
-// x and the result are (1, rows, hidden_size). A row's bits depend on that row
-// alone. Errors: out_of_memory.
-Result<Rows> fed_forward(const FeedForward& network,
-                         const FeedForwardSpec& spec, const Rows& x,
-                         const Executor& executor);
+// What a network computes; the next layer's computes it in the same memory: to
+// touch new pages costs a sixth of a pass on two threads.
+struct FedRows {
+  Rows inner;
+  Rows output;  // (1, rows, hidden_size)
+};
+
+// x is (1, rows, hidden_size). A row's bits depend on that row alone. Errors:
+// out_of_memory.
+Status fed_forward(const FeedForward& network, const FeedForwardSpec& spec,
+                   const Rows& x, const Executor& executor, FedRows& made);
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

@@ -34,28 +34,6 @@ Status apply_norm(const std::optional<RowNorm>& norm, Rows& x,
               : ok();
 }
 
-// What a part of a layer takes: x, or its norm in memory of its own.
-class PartInput {
- public:
-  static Result<PartInput> of(const std::optional<RowNorm>& norm, const Rows& x,
-                              const Executor& executor) {
-    PartInput made;
-    made.x_ = &x;
-    if (norm) {
-      HEADWISE_ASSIGN(made.normed_, Rows::create_unset(x.extents()));
-      HEADWISE_TRY(layer_norm(rows_of(x), *norm, rows_of(made.normed_.view()),
-                              executor));
-    }
-    return made;
-  }
-
-  const Rows& rows() const { return normed_.size() != 0 ? normed_ : *x_; }
-
- private:
-  const Rows* x_ = nullptr;
-  Rows normed_;
-};
-
 class StackRun : private StackPass {
  public:
   using StackPass::StackPass;
@@ -152,23 +130,37 @@ class StackRun : private StackPass {
     return ok();
   }
 
-  Status run_layer(std::size_t n, Rows& x) const {
+  // What a part of a layer takes: x, or its norm until the next call.
+  Result<const Rows*> taken(const std::optional<RowNorm>& norm, const Rows& x) {
+    if (!norm) {
+      return &x;
+    }
+    HEADWISE_ASSIGN(normed_,
+                    Rows::create_unset_in(std::move(normed_), x.extents()));
+    HEADWISE_TRY(
+        layer_norm(rows_of(x), *norm, rows_of(normed_.view()), executor()));
+    return &std::as_const(normed_);
+  }
+
+  // The result is in fed_.
+  Status feed(const FeedForward& network, const Rows& x) {
+    return fed_forward(network, stack().feed_forward, x, executor(), fed_);
+  }
+
+  Status run_layer(std::size_t n, Rows& x) {
     const Block& block = *params().layers[n];
     const auto& around = block.around_attention;
     const auto& around_feed = block.around_feed_forward;
-    HEADWISE_ASSIGN(auto taken, PartInput::of(around.before, x, executor()));
-    HEADWISE_ASSIGN(auto attended, attend(n, taken.rows()));
+    HEADWISE_ASSIGN(const Rows* in, taken(around.before, x));
+    HEADWISE_ASSIGN(auto attended, attend(n, *in));
     HEADWISE_TRY(apply_norm(around.after, attended, executor()));
     if (stack().parallel) {
       if (around_feed.before) {
-        HEADWISE_ASSIGN(taken,
-                        PartInput::of(around_feed.before, x, executor()));
+        HEADWISE_ASSIGN(in, taken(around_feed.before, x));
       }
-      HEADWISE_ASSIGN(const auto fed,
-                      fed_forward(block.feed_forward, stack().feed_forward,
-                                  taken.rows(), executor()));
+      HEADWISE_TRY(feed(block.feed_forward, *in));
       add_rows(attended, x, executor());
-      add_rows(fed, x, executor());
+      add_rows(fed_.output, x, executor());
       return ok();
     }
     HEADWISE_TRY(add_part(attended, around.behind, x, executor()));
@@ -178,26 +170,22 @@ class StackRun : private StackPass {
     if (block.feed_forward.networks.empty()) {
       return ok();
     }
-    HEADWISE_ASSIGN(taken, PartInput::of(around_feed.before, x, executor()));
-    HEADWISE_ASSIGN(auto fed,
-                    fed_forward(block.feed_forward, stack().feed_forward,
-                                taken.rows(), executor()));
-    HEADWISE_TRY(apply_norm(around_feed.after, fed, executor()));
-    return add_part(fed, around_feed.behind, x, executor());
+    HEADWISE_ASSIGN(in, taken(around_feed.before, x));
+    HEADWISE_TRY(feed(block.feed_forward, *in));
+    HEADWISE_TRY(apply_norm(around_feed.after, fed_.output, executor()));
+    return add_part(fed_.output, around_feed.behind, x, executor());
   }
 
   // Attention of a decoder's tokens to those of its encoder, added to x.
-  Status look_at_encoder(std::size_t n, const CrossAttention& cross,
-                         Rows& x) const {
+  Status look_at_encoder(std::size_t n, const CrossAttention& cross, Rows& x) {
     const Encoded& encoded = *input().encoded;
-    HEADWISE_ASSIGN(const auto taken,
-                    PartInput::of(cross.around.before, x, executor()));
+    HEADWISE_ASSIGN(const Rows* const in, taken(cross.around.before, x));
     const SeenHeads seen = seen_heads(AttentionKind::cross, n);
     HEADWISE_ASSIGN(
         const auto made,
         transformer::attend(
             cross.attention,
-            {.query = taken.rows(),
+            {.query = *in,
              .key = encoded.rows,
              .options = {.scale = stack().heads.scale,
                          .offsets = Offsets(offsets(), encoded.offsets),
@@ -293,6 +281,10 @@ class StackRun : private StackPass {
     return add_layer_norm(rows_of(made), rows_of(x), params().convolution->norm,
                           rows_of(x.view()), executor());
   }
+
+  // Memory that all layers use in turn.
+  Rows normed_;
+  FedRows fed_;
 };
 
 }  // namespace
