@@ -135,6 +135,13 @@ def read_encode(peer, folder):
     return spec, text.splitlines()
 
 
+def read_forward(peer, folder):
+    """The model and the ids of workload.json."""
+    spec = json.loads((folder / "workload.json").read_text(encoding="utf-8"))
+    need(spec["kind"] == "forward", "does nothing but passes of a model")
+    return [spec]
+
+
 class Worker:
     def __init__(self, make, version, read):
         self.make, self.version, self.read = make, version, read

@@ -14,6 +14,7 @@
 #include "bench/bench_peak.h"
 #include "headwise/kernels/targets.h"
 #include "served_case.h"
+#include "served_forward.h"
 #include "served_sentences.h"
 #include "shell/output.h"
 
@@ -60,7 +61,10 @@ class Server {
  private:
   Result<std::string> load(const std::string& name, const std::string& folder) {
     cases_.erase(name);
-    if (ServedSentences::is_in(folder)) {
+    if (ServedForward::is_in(folder)) {
+      HEADWISE_ASSIGN(auto forward, ServedForward::read(folder, executor_));
+      cases_.emplace(name, std::move(forward));
+    } else if (ServedSentences::is_in(folder)) {
       auto sentences = ServedSentences::read(folder, executor_);
       HEADWISE_TRY(sentences);
       cases_.emplace(name, *std::move(sentences));
@@ -138,7 +142,8 @@ class Server {
   }
 
   const Executor& executor_;
-  std::map<std::string, std::variant<BenchCase, ServedSentences>> cases_;
+  std::map<std::string, std::variant<BenchCase, ServedSentences, ServedForward>>
+      cases_;
   std::optional<PeakMeter> peak_;
 };
 

@@ -1,0 +1,23 @@
+"""CTranslate2: one step of generation, whose logits are those of the last token."""
+import ctranslate2
+import numpy as np
+
+from worker import need, read_forward, serve, threads
+
+
+def make(peer, spec):
+    need(peer == "ctranslate2", "no such form")
+    model = ctranslate2.Generator(f"{spec['model']}/ctranslate2", device="cpu",
+                                  compute_type="float32", inter_threads=1,
+                                  intra_threads=threads())
+    prompt = [[f"t{id}" for id in spec["ids"]]]
+
+    def run():
+        return model.generate_batch(prompt, max_length=1, sampling_topk=1,
+                                    include_prompt_in_result=False,
+                                    return_logits_vocab=True)
+
+    return run, lambda made: {"out": np.array(made[0].logits[0][0])}
+
+
+serve(make, f"ctranslate2 {ctranslate2.__version__}", read_forward)
