@@ -29,7 +29,8 @@ FLOPS = (2 * LAYERS * TOKENS * WIDTH * WIDTH * 12 +
 PYTHON = {"transformers": ["transformers", "transformers_bf16"],
           "ctranslate2": ["ctranslate2"], "llama_cpp": ["llama_cpp", "llama_cpp_bf16"]}
 OURS = {"headwise": "exact", "headwise_bf16": "bf16"}
-LARGEST_ERROR = {"exact": 1e-4, "bf16": 0.1}  # of the largest logit
+# Of the largest logit. It finds only mistakes: how good an engine is the table says.
+LARGEST_ERROR = {"exact": 0.01, "bf16": 0.1}
 SLICE_SECONDS = 0.5
 MEMCPY = """
 import ctypes, mmap, sys, time

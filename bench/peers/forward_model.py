@@ -24,7 +24,9 @@ from gguf_files import tensors_of  # noqa: E402
 def write_tokenizer(folder, size):
     """Token n is the word tn."""
     (folder / "tokenizer.json").write_text(json.dumps({
-        "version": "1.0", "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "version": "1.0", "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": None,
+        "decoder": None,
         "model": {"type": "WordLevel", "unk_token": "t0",
                   "vocab": {f"t{n}": n for n in range(size)}}}))
     (folder / "tokenizer_config.json").write_text(json.dumps({

@@ -117,6 +117,8 @@ class FamilyModelsTest(CliTest):
                                 "t1 t4 t3", "--compare")
                 self.run_to_end("importance", *model, "--data", "texts.txt", "--out",
                                 "scores.json")
+                self.assertEqual(json.loads((self.folder / "scores.json").read_text())["loss"],
+                                 "next_token")
                 self.run_to_end("encode", *model, "texts.txt", "--out", "e.npy")
 
     def test_a_pruned_decoder_answers_the_same_questions(self):

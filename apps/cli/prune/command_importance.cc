@@ -41,7 +41,8 @@ constexpr CommandHelp kImportanceHelp = {
     .footer =
         R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
 loss is that of the model's classifier (headwise train --model), or of one
-trained on FILE. Without labels a head matters if it moves the embedding.
+trained on FILE. Without labels it is that of a language model's next tokens, or
+of other models how far the embedding moves.
   gradient    mean |d loss / d gate|, normalised per layer (Michel et al. 2019)
   fisher      mean (d loss / d gate)^2 (Kwon et al. 2022)
   ablation    the loss without the head minus the loss with it: exact, slow
@@ -115,9 +116,10 @@ Outcome take_steps(Communicator& group, SentenceImportance& run,
 
 // ---- Results. ----
 
-// Of the classifier, or how far embeddings move.
+// Of the classifier, of next tokens, or how far embeddings move.
 std::string loss_name(const ImportanceFile& file) {
   return file.loss == "classification" ? say("classification")
+         : file.loss == "next_token"   ? say("next-token")
                                        : say("embedding");
 }
 

@@ -213,7 +213,8 @@ class ImportanceRun {
 struct ImportanceFile {
   std::string method;
   std::optional<double> share_a_round{};
-  std::string loss;  // "classification", "embedding", or "none" for random
+  // "classification", "next_token", "embedding", or "none" for random.
+  std::string loss;
   std::string model_sha256;   // of the parameter files
   std::size_t num_heads = 0;  // per layer, before any was pruned
   std::size_t examples = 0;

@@ -1,6 +1,7 @@
 // The importance of the heads of a model folder, measured on labelled or
 // unlabelled texts. With labels the loss is that of the folder's classifier, or
-// of one trained on the texts; without, how far each embedding moves
+// of one trained on the texts; without, that of the next tokens in a language
+// model (language_losses()), or how far each embedding moves
 // (embedding_losses()).
 //
 // A run proceeds in steps of one batch of examples. With a journal it can be
@@ -107,6 +108,13 @@ GatedModel classification_losses(
 // factor that is the same for all heads.
 GatedModel embedding_losses(
     const SentenceEncoder& encoder, const RaggedTokens& ids, Seed seed = {},
+    const Executor& executor = Executor::default_executor());
+
+// Of a language model: the cross-entropy of each text's next tokens, their
+// mean; 0 for a text of fewer than two tokens. Gradients need a model that was
+// read for training. Errors: also those of Transformer::logits().
+GatedModel language_losses(
+    const SentenceEncoder& model, const RaggedTokens& ids,
     const Executor& executor = Executor::default_executor());
 
 // A model whose examples are divided among the ranks of a group.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "distribute/or_tell.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/json/json.h"
+#include "headwise/models/language_model.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/version.h"
@@ -63,6 +65,7 @@ struct Subject {
   LabelledText text{};  // the examples
   RaggedTokens ids{};
   std::vector<std::int64_t> targets{};
+  std::string_view loss{};  // its name in ImportanceFile
   std::string params_digest{};
   std::string model_digest{};
 };
@@ -93,6 +96,9 @@ Result<std::unique_ptr<Subject>> read_subject(
   subject->params_digest = std::move(params_digest);
   subject->model_digest = std::move(model_digest);
   subject->text = spread_examples(text, options.examples);
+  subject->loss = text.labelled()             ? "classification"
+                  : is_language_model(folder) ? "next_token"
+                                              : "embedding";
   HEADWISE_ASSIGN(auto tokens, subject->model.encoder.tokenize(
                                    subject->text.texts,
                                    {.max_tokens = given(options.max_tokens),
@@ -108,9 +114,12 @@ Result<std::unique_ptr<Subject>> read_subject(
 GatedModel gated_model(const Subject& subject, Seed seed,
                        const Executor& executor) {
   const SentenceClassifier& model = subject.model;
-  return subject.text.labelled()
-             ? classification_losses(model.encoder, *model.probe, subject.ids,
-                                     subject.targets, executor)
+  if (subject.loss == "classification") {
+    return classification_losses(model.encoder, *model.probe, subject.ids,
+                                 subject.targets, executor);
+  }
+  return subject.loss == "next_token"
+             ? language_losses(model.encoder, subject.ids, executor)
              : embedding_losses(model.encoder, subject.ids, seed, executor);
 }
 
@@ -162,7 +171,7 @@ ImportanceFile SentenceImportance::State::result() const {
   return {
       .method = std::string(name_of(options_.importance.method)),
       .share_a_round = options_.importance.share_a_round,
-      .loss = subject_->text.labelled() ? "classification" : "embedding",
+      .loss = std::string(subject_->loss),
       .model_sha256 = subject_->params_digest,
       .num_heads = settings.shape.num_heads,
       .examples = subject_->text.texts.size(),

@@ -9,6 +9,7 @@
 #include "headwise/models/text_model.h"
 #include "headwise/module/optimizer.h"
 #include "headwise/prune/sentence_importance.h"
+#include "train/next_tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -229,7 +230,100 @@ Result<std::vector<double>> embedding_loss(const Sentences& sentences,
   return losses;
 }
 
+// ---- Next tokens. ----
+
+// The mean over the tokens of a text but the first. Errors: those of
+// Transformer::logits().
+Result<CrossEntropy> next_token_loss(const Transformer& model,
+                                     TensorView<const float, 2> hidden,
+                                     const std::vector<TokenId>& text,
+                                     const Executor& executor) {
+  HEADWISE_ASSIGN(const auto logits, model.logits(hidden, &executor));
+  const auto targets = next_tokens({text});
+  return cross_entropy(logits, {targets.data(), {targets.size()}});
+}
+
+// Of a text that has a next token. One text at a time: its logits are what
+// memory is for.
+template <class Use>
+Status each_text(const Sentences& sentences, std::size_t begin, std::size_t end,
+                 const Use& use) {
+  for (std::size_t n = begin; n < end; ++n) {
+    if (sentences.ids[n].size() > 1) {
+      HEADWISE_TRY(use(n - begin, sentences.ids[n]));
+    }
+  }
+  return ok();
+}
+
+Result<std::vector<double>> text_losses(const Sentences& sentences,
+                                        std::size_t begin, std::size_t end,
+                                        HeadGateSpan gates) {
+  const Transformer& model = sentences.encoder.encoder();
+  const Executor& executor = sentences.executor;
+  std::vector<double> losses(end - begin);
+  HEADWISE_TRY(each_text(
+      sentences, begin, end,
+      [&](std::size_t at, const std::vector<TokenId>& text) -> Status {
+        HEADWISE_ASSIGN(
+            const auto hidden,
+            model.hidden({text}, {.head_gates = gates, .executor = &executor}));
+        HEADWISE_ASSIGN(const auto loss,
+                        next_token_loss(model, hidden, text, executor));
+        losses[at] = loss.loss;
+        return ok();
+      }));
+  return losses;
+}
+
+Result<std::vector<Tensor<float, 2>>> text_gradients(const Sentences& sentences,
+                                                     std::size_t begin,
+                                                     std::size_t end,
+                                                     HeadGateSpan gates) {
+  const Transformer& model = sentences.encoder.encoder();
+  const Executor& executor = sentences.executor;
+  std::vector<Tensor<float, 2>> all;
+  for (const auto& layer : gates) {
+    HEADWISE_ASSIGN(all.emplace_back(),
+                    (Tensor<float, 2>::create({end - begin, layer.extent(0)})));
+  }
+  HEADWISE_TRY(each_text(
+      sentences, begin, end,
+      [&](std::size_t at, const std::vector<TokenId>& text) -> Status {
+        HEADWISE_ASSIGN(auto saved, model.forward_for_backward(
+                                        {text}, {.head_gates = gates,
+                                                 .executor = &executor}));
+        HEADWISE_ASSIGN(const auto loss,
+                        next_token_loss(model, saved.hidden(), text, executor));
+        HEADWISE_ASSIGN(const auto made,
+                        model.backward_from_logits(saved, loss.d_logits,
+                                                   ModelWanted::gates));
+        for (std::size_t n = 0; n < all.size(); ++n) {
+          std::ranges::copy(made.head_gates[n].elements(),
+                            all[n].data() + at * all[n].extent(1));
+        }
+        return ok();
+      }));
+  return all;
+}
+
 }  // namespace
+
+GatedModel language_losses(const SentenceEncoder& model,
+                             const RaggedTokens& ids,
+                             const Executor& executor) {
+  const Sentences sentences{model, ids, executor};
+  GatedModel made = model_of(sentences);
+  made.losses = model_function(
+      [=](std::size_t begin, std::size_t end, HeadGateSpan gates) {
+        return text_losses(sentences, begin, end, gates);
+      });
+  made.gradients = model_function(
+      [=](std::size_t begin, std::size_t end, HeadGateSpan gates) {
+        return text_gradients(sentences, begin, end, gates);
+      });
+  return made;
+}
 
 GatedModel classification_losses(const SentenceEncoder& encoder,
                                  const LabelProbe& probe,
