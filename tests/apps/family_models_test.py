@@ -10,7 +10,8 @@ from cli_case import BAD_INPUT, USAGE, CliTest
 
 FORMS = [name for name in SHAPES if not name.startswith(("t5", "bart"))]
 PAIRS = [name for name in SHAPES if name not in FORMS]
-DECODERS = ("gpt2", "llama_gqa", "qwen3", "gemma3", "phi3", "falcon_alibi", "gpt_oss")
+DECODERS = ("gpt2", "gpt2_inverse_layer", "llama_gqa", "qwen3", "gemma3", "phi3", "falcon_alibi",
+            "gpt_oss")
 TEXT = "t3 t17 t5 t17 t40 t3"
 IDS = TEXT.replace("t", "").replace(" ", ",")
 

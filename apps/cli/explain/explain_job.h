@@ -29,7 +29,7 @@ struct ExplainedSentence {
   std::string model;  // the folder
   std::size_t layer = 0;
   std::size_t num_layers = 0;
-  bool token_types = true;  // whether the model has any
+  HiddenStates hidden{};
   std::vector<ExplainedToken> tokens{};
   std::size_t cut = 0;  // tokens beyond max_tokens
   std::size_t max_tokens = 0;

@@ -20,8 +20,7 @@ StepContext context_of(const ExplainedJob& job, Language language) {
                       .qk_norm = job.qk_norm.value_or(QkNorm{}),
                       .language = language};
   if (job.sentence) {
-    context.hidden = {.layer = job.sentence->layer,
-                      .token_types = job.sentence->token_types};
+    context.hidden = job.sentence->hidden;
   }
   return context;
 }

@@ -142,8 +142,8 @@ void add_options(const Arguments& command, HeadsFlags& flags) {
   // The list of all names would not fit in a line.
   command.add({{"--find", &flags.find, choice(pattern_names(), "PATTERN"),
                 "the pattern to find, one of those below", required()},
-               {"--model", &flags.model, input_file("DIR"),
-                "a model folder: config.json, vocab.txt, model.safetensors",
+               {"--model", &flags.model, input_file("DIR|FILE"),
+                "a model folder, pruned or not, or a GGUF file",
                 required()},
                {"--texts", &flags.texts, input_file("FILE|-"),
                 "one text per line (default: random tokens, repeated)"},

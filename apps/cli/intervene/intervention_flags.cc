@@ -8,7 +8,7 @@ namespace headwise::cli {
 
 void add_model_option(const Arguments& command, InterventionFlags& flags) {
   command.keep_line(flags.line);
-  command.add({{"--model", &flags.model, input_file("DIR"),
+  command.add({{"--model", &flags.model, input_file("DIR|FILE"),
                 "a model folder, pruned or not, or a GGUF file", required()}});
 }
 

@@ -214,7 +214,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
 void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
   command.keep_line(flags.line);
   command.add(
-      {{"--model", &flags.model, input_file("DIR"),
+      {{"--model", &flags.model, input_file("DIR|FILE"),
         "a model folder, pruned or not, or a GGUF file", required()},
        {"--data", &flags.data, input_file("FILE|-"),
         "one example per line: label<TAB>text, or text alone", required()},

@@ -161,12 +161,12 @@ Status ViewedNodes::visit(SeenParts parts, const SeeLayer& see) const {
     const std::vector<TracedStep> listed =
         parts.steps ? list(query, key, /*rotated=*/false)
                     : std::vector<TracedStep>();
-    if (const Status s = see({{.number = layers_[n],
-                               .query = query,
-                               .key = key,
-                               .steps = listed},
-                              KeptHeads::all(query.extent(2))});
-        !s) {
+    const ViewedLayer layer{.number = layers_[n],
+                            .query = query,
+                            .key = key,
+                            .steps = listed};
+    const Status s = see({layer, KeptHeads::all(query.extent(2))});
+    if (!s) {
       return about(n, s.error());
     }
   }

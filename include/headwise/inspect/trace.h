@@ -122,8 +122,16 @@ std::vector<TracedStep> list_steps(const JobShape& job);
 
 // Where the step "hidden" comes from.
 struct HiddenStates {
-  std::size_t layer = 0;     // the layer that takes it; 0 takes the embeddings
-  bool token_types = false;  // whether the embeddings have token types
+  std::size_t layer = 0;  // the layer that takes it; 0 takes the embeddings
+  // What the embeddings have: a factor of the tokens' vectors, positions, token
+  // types, a norm, and a projection after it.
+  double scale = 1;
+  bool positions = true;
+  bool token_types = false;
+  bool embedding_norm = true;
+  bool projected = false;
+  bool attention_norm = false;  // before the attention of each layer
+  NormKind norm = NormKind::layer;
 };
 
 // The pass whose steps are described. A formula names only what the pass has:

@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,7 +79,14 @@ struct TransformerShape {
   std::size_t vocab_size = 0;
   std::size_t max_positions = 0;  // 0: no limit
   std::size_t token_types = 0;    // of a pair's sentences; 0: none
-  double norm_eps = 0;            // of the norms of rows
+  // How tokens become what attention takes.
+  double embedding_scale = 1;
+  bool has_position_table = false;
+  bool has_embedding_norm = false;
+  bool projects_embeddings = false;
+  // Layers from this one on have a norm before their attention; none: no layer.
+  std::optional<std::size_t> attention_norm_from{};
+  double norm_eps = 0;  // of the norms of rows
   NormKind norm_kind = NormKind::layer;
   std::size_t encoder_layers = 0;  // 0: no encoder-decoder
   std::size_t encoder_heads = 0;

@@ -1,6 +1,7 @@
 #include "heads/kept_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -26,8 +27,13 @@ std::span<const float> elements_of(const Bias& bias) {
 
 }  // namespace
 
+double KeptInputs::scale_of(const HookedHeads& heads) {
+  return heads.options.scale.value_or(
+      1 / std::sqrt(static_cast<double>(heads.query.extent(3))));
+}
+
 Result<std::shared_ptr<const KeptInputs>> KeptInputs::of(
-    const HookedHeads& heads, bool with_values) {
+    const HookedHeads& heads, bool with_values, std::optional<double> scale) {
   auto made = std::make_shared<KeptInputs>();
   const auto of_queries = [&](TensorView<const float, 4> x) {
     return heads.kv_groups.even() ? copy_of(x)
@@ -39,6 +45,12 @@ Result<std::shared_ptr<const KeptInputs>> KeptInputs::of(
     HEADWISE_ASSIGN(made->value_, of_queries(heads.value));
   }
   made->options_ = heads.options;
+  if (const double own = scale_of(heads); scale && *scale != own) {
+    for (float& number : made->query_.elements()) {
+      number *= static_cast<float>(own / *scale);
+    }
+    made->options_.scale = scale;
+  }
   made->options_.offsets = {};
   made->options_.arithmetic = Arithmetic::exact;
   if (const Bias& bias = heads.options.bias; bias.given()) {

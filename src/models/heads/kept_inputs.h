@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
@@ -14,10 +15,14 @@ namespace headwise::inline HEADWISE_ABI {
 
 class KeptInputs {
  public:
-  // `heads` of a single sequence; its values, too, if `with_values`. Errors:
-  // out_of_memory.
-  static Result<std::shared_ptr<const KeptInputs>> of(const HookedHeads& heads,
-                                                      bool with_values = false);
+  // `heads` of a single sequence; its values, too, if `with_values`. The
+  // queries are multiplied so that `scale` takes the place of their own.
+  // Errors: out_of_memory.
+  static Result<std::shared_ptr<const KeptInputs>> of(
+      const HookedHeads& heads, bool with_values = false,
+      std::optional<double> scale = {});
+  // On q.k.
+  static double scale_of(const HookedHeads& heads);
 
   TensorView<const float, 4> query() const { return query_; }
   // Of a layer whose groups are uneven, one for each query head.

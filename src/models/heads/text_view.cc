@@ -85,7 +85,11 @@ class RunningLayer {
     if (!wanted(layer)) {
       return ok();
     }
-    HEADWISE_ASSIGN(inputs_, KeptInputs::of(heads));
+    if (!scale_) {
+      scale_ = KeptInputs::scale_of(heads);
+    }
+    HEADWISE_ASSIGN(inputs_,
+                    KeptInputs::of(heads, /*with_values=*/false, scale_));
     layer_.query = inputs_->query();
     layer_.key = inputs_->key();
     layer_.attention = {inputs_, &inputs_->options()};
@@ -131,6 +135,7 @@ class RunningLayer {
   std::vector<std::size_t> heads_{};
   TraceSummary trace_{};
   std::shared_ptr<const KeptInputs> inputs_{};
+  std::optional<double> scale_{};  // of all layers: a page has one
   Tensor<float, 3> norms_{};
   Tensor<float, 4> norm_map_{};
 };

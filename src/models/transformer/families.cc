@@ -40,7 +40,7 @@ Status check_settings(const JsonPart& config, const StackSpec& stack) {
     for (const std::size_t length : {std::size_t{0}, rotary.limit + 1}) {
       const auto made = Rotary::create(rotary.config_of(length));
       if (!made) {
-        return config.subject().blame_here(made.error());
+        return config.subject().blame(made.error());
       }
     }
     if (rotary.config.rotary_dim > heads.head_dim) {

@@ -131,6 +131,13 @@ Status check_token_types(std::span<const std::vector<TokenId>> types,
 
 TransformerShape shape_of(const Description& description) {
   const StackSpec& stack = description.stack;
+  const auto found = [&](transformer::Part part) {
+    return std::ranges::find(description.names, part,
+                             &transformer::TensorName::part);
+  };
+  const auto has = [&](transformer::Part part) {
+    return found(part) != description.names.end();
+  };
   const auto& embedding = stack.embedding;
   TransformerShape shape{
       .family = description.family,
@@ -144,11 +151,19 @@ TransformerShape shape_of(const Description& description) {
                            ? 0
                            : embedding.positions - embedding.first_position,
       .token_types = embedding.token_types,
+      .embedding_scale = embedding.scale,
+      .has_position_table = has(transformer::Part::positions),
+      .has_embedding_norm = has(transformer::Part::embedding_norm),
+      .projects_embeddings = has(transformer::Part::embedding_projection),
       .norm_eps = stack.norm.eps,
       .norm_kind = stack.norm.kind,
       .causal = stack.causal,
       .has_logits =
           description.unembedding && !description.unembedding->may_miss};
+  if (has(transformer::Part::attention_before)) {
+    shape.attention_norm_from =
+        found(transformer::Part::attention_before)->first_layer;
+  }
   if (const auto& encoder = description.encoder) {
     shape.encoder_layers = encoder->stack.layers.size();
     shape.encoder_heads = encoder->stack.heads.num_heads;

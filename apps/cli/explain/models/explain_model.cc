@@ -38,15 +38,28 @@ Status check_options(const ExplainFlags& flags) {
   return ok();
 }
 
+HiddenStates hidden_states(const TransformerShape& shape, std::size_t layer) {
+  return {.layer = layer,
+          .scale = shape.embedding_scale,
+          .positions = shape.has_position_table,
+          .token_types = shape.token_types != 0,
+          .embedding_norm = shape.has_embedding_norm,
+          .projected = shape.projects_embeddings,
+          .attention_norm =
+              shape.attention_norm_from.value_or(~std::size_t{0}) <= layer,
+          .norm = shape.norm_kind};
+}
+
 Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
                                       const SentenceEncoder& model) {
   const ModelSettings& settings = model.settings();
-  ExplainedSentence sentence{.text = *flags.sentence,
-                             .model = flags.model,
-                             .layer = flags.layer.number.value_or(0),
-                             .num_layers = settings.shape.num_layers,
-                             .token_types = settings.shape.token_types != 0,
-                             .max_tokens = settings.max_tokens};
+  ExplainedSentence sentence{
+      .text = *flags.sentence,
+      .model = flags.model,
+      .layer = flags.layer.number.value_or(0),
+      .num_layers = settings.shape.num_layers,
+      .hidden = hidden_states(settings.shape, flags.layer.number.value_or(0)),
+      .max_tokens = settings.max_tokens};
   if (sentence.layer >= sentence.num_layers) {
     return option_error(
         "--layer", message("is {}", sentence.layer),

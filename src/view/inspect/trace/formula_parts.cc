@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 bool FormulaParts::has(std::string_view step) const {
@@ -51,13 +53,25 @@ std::string FormulaParts::hidden() const {
   if (!pass_.hidden) {
     return "hidden = " + say("input of this layer");
   }
-  if (pass_.hidden->layer != 0) {
+  const HiddenStates& from = *pass_.hidden;
+  const std::string_view norm =
+      from.norm == NormKind::rms ? "RMSNorm" : "LayerNorm";
+  const auto normed = [&](bool has_norm, const std::string& x) {
+    return has_norm ? std::string(norm) + "(" + x + ")" : x;
+  };
+  if (from.layer != 0) {
     return "hidden = " +
-           say("output of layer {0}", std::to_string(pass_.hidden->layer - 1));
+           normed(from.attention_norm,
+                  say("output of layer {0}", std::to_string(from.layer - 1)));
   }
-  return at("hidden", "t,:") + " = LayerNorm(word[" + at("id", "t") +
-         ",:] + position[t,:]" +
-         (pass_.hidden->token_types ? " + token_type[0,:]" : "") + ")";
+  constexpr int kDigits = 6;
+  std::string x = from.scale == 1 ? "" : number_text(from.scale, kDigits) + " ";
+  x += "word[" + at("id", "t") + ",:]";
+  x += from.positions ? " + position[t,:]" : "";
+  x += from.token_types ? " + token_type[0,:]" : "";
+  x = normed(from.embedding_norm, x);
+  x = from.projected ? "project(" + x + ")" : x;
+  return at("hidden", "t,:") + " = " + normed(from.attention_norm, x);
 }
 
 std::string FormulaParts::added(std::string_view learned) const {

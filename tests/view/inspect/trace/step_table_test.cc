@@ -213,6 +213,22 @@ TEST(StepFormulaTest, HiddenStatesSayWhereTheyComeFrom) {
   EXPECT_EQ(formula("hidden", {},
                     {.hidden = HiddenStates{}, .language = Language::ko}),
             "hidden[b,t,:] = LayerNorm(word[id[b,t],:] + position[t,:])");
+  // Llama's and Gemma's, ALBERT's.
+  HiddenStates before{.scale = 8,
+                      .positions = false,
+                      .embedding_norm = false,
+                      .attention_norm = true,
+                      .norm = NormKind::rms};
+  EXPECT_EQ(formula("hidden", {}, {.hidden = before}),
+            "hidden[b,t,:] = RMSNorm(8 word[id[b,t],:])");
+  before.layer = 3;
+  EXPECT_EQ(formula("hidden", {}, {.hidden = before}),
+            "hidden = RMSNorm(output of layer 2)");
+  EXPECT_EQ(
+      formula("hidden", {},
+              {.hidden = HiddenStates{.token_types = true, .projected = true}}),
+      "hidden[b,t,:] = project(LayerNorm(word[id[b,t],:] + position[t,:] + "
+      "token_type[0,:]))");
 }
 
 }  // namespace
