@@ -7,7 +7,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
                                 bool certain) {
-  constexpr std::size_t kFirstPiece = std::size_t{1} << 20;
+  constexpr std::size_t kFirstPiece = std::size_t{1} << 16;
   AlignedBytes data;
   while (data.size() < count) {
     const std::size_t before = data.size();
