@@ -55,6 +55,15 @@ def record_pruned_heads(model: PreTrainedModel,
         "heads": {str(layer): all_heads[layer] for layer in sorted(all_heads)}})
 
 
+def record_kept_heads(config: PretrainedConfig, kept: list[list[int]]) -> None:
+    """The same of the heads that each layer has; an empty list is no record."""
+    if kept:
+        gone = {str(layer): sorted({*range(config.num_attention_heads)} - {*heads})
+                for layer, heads in enumerate(kept)}
+        setattr(config, _KEY, {"layers": len(kept), "heads": {
+            layer: heads for layer, heads in gone.items() if heads}})
+
+
 def forget_pruned_heads(config: PretrainedConfig) -> None:
     """Removes the record."""
     if hasattr(config, _KEY):

@@ -10,6 +10,7 @@ import headwise
 from headwise.transformers import (attention_layers, from_pretrained, head_importance,
                                    prune_heads)
 from headwise.transformers.head_layout import HeadFeatures, weight_axis
+from safetensors.torch import load_file, save_file
 from small_models import MODELS, inputs_of, jamba, small_model
 
 KEEPING = {"t5": "position bias", "mt5": "position bias",
@@ -122,6 +123,25 @@ def test_auto_class_reads_a_pruned_model(tmp_path):
     model.save_pretrained(tmp_path)
     again = from_pretrained(tf.AutoModelForCausalLM, tmp_path)
     assert type(again) is tf.LlamaForCausalLM
+    assert torch.equal(logits(again, "llama"), logits(model, "llama"))
+
+
+def test_folder_of_the_command_is_read(tmp_path):
+    """`headwise prune` leaves config.json as it was."""
+    model = small_model("llama")
+    plan = plan_of(model)
+    whole = model.config.num_attention_heads
+    prune_heads(model, plan)
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["headwise_pruned_heads"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    file = str(tmp_path / "model.safetensors")
+    kept = [[head for head in range(whole) if head not in plan[layer]]
+            for layer in range(len(plan))]
+    save_file(load_file(file), file, {"format": "pt", "kept_heads": json.dumps(kept)})
+    again = from_pretrained(tf.AutoModelForCausalLM, tmp_path)
+    assert again.config.headwise_pruned_heads == model.config.headwise_pruned_heads
     assert torch.equal(logits(again, "llama"), logits(model, "llama"))
 
 
