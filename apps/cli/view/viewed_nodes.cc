@@ -161,10 +161,8 @@ Status ViewedNodes::visit(SeenParts parts, const SeeLayer& see) const {
     const std::vector<TracedStep> listed =
         parts.steps ? list(query, key, /*rotated=*/false)
                     : std::vector<TracedStep>();
-    const ViewedLayer layer{.number = layers_[n],
-                            .query = query,
-                            .key = key,
-                            .steps = listed};
+    const ViewedLayer layer{
+        .number = layers_[n], .query = query, .key = key, .steps = listed};
     const Status s = see({layer, KeptHeads::all(query.extent(2))});
     if (!s) {
       return about(n, s.error());

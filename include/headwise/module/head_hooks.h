@@ -50,6 +50,7 @@ struct HookedHeads {
 struct HeadContext {
   TensorView<const float, 4> value;
   TensorView<float, 4> context;
+  HeadGroups kv_groups{};  // which query heads read which value head
 };
 
 struct HeadHooks {

@@ -105,12 +105,11 @@ struct GatedHeads {
 };
 
 // Calls the hooks of the forward pass.
-Status show_context(const HeadHooks& hooks, TensorView<const float, 4> value,
-                    TensorView<float, 4> context) {
+Status show_context(const HeadHooks& hooks, const HeadContext& heads) {
   if (hooks.edit) {
-    HEADWISE_TRY(hooks.edit({value, context}));
+    HEADWISE_TRY(hooks.edit(heads));
   }
-  return hooks.see ? hooks.see(context) : ok();
+  return hooks.see ? hooks.see(heads.context) : ok();
 }
 
 Result<GatedHeads> gate_context(Result<Attended> attended,
@@ -120,8 +119,9 @@ Result<GatedHeads> gate_context(Result<Attended> attended,
   HEADWISE_TRY(attended);
   if (const HeadHooks* const hooks = call.layer_options.hooks) {
     HEADWISE_TRY(show_context(
-        *hooks, heads.value,
-        in_heads(attended->merged.view(), layer.config.num_heads)));
+        *hooks,
+        {heads.value, in_heads(attended->merged.view(), layer.config.num_heads),
+         layer.kv_groups}));
   }
   Tensor<float, 3> ungated;
   if (change_something(call.layer_options.head_gates)) {

@@ -45,7 +45,7 @@ void fill(TensorView<float, 4> context, std::size_t h, std::size_t d,
 void replace_heads(const ReplacedHeads& replaced, const HeadContext& context) {
   const FloatEnvironment environment;
   const auto [B, rows, H, D] = context.context.extents();
-  const std::size_t group = H / context.value.extent(2);
+  const HeadMap map(H, context.value.extent(2), context.kv_groups);
   for (const std::size_t h : replaced.heads) {
     for (std::size_t d = 0; d < D; ++d) {
       switch (replaced.replacement) {
@@ -56,7 +56,7 @@ void replace_heads(const ReplacedHeads& replaced, const HeadContext& context) {
           fill(context.context, h, d, replaced.means[h * D + d]);
           break;
         case Replacement::uniform:
-          average_values(replaced, context, h, h / group, d);
+          average_values(replaced, context, h, map.kv_head(h), d);
           break;
       }
     }

@@ -22,7 +22,7 @@ struct ReplacedHeads {
   std::size_t first_row = 0;
 };
 
-// In a layer of a ragged batch; heads that share values do so evenly.
+// In a layer of a ragged batch.
 void replace_heads(const ReplacedHeads& replaced, const HeadContext& context);
 
 }  // namespace headwise::inline HEADWISE_ABI
