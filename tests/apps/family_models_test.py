@@ -88,6 +88,8 @@ class FamilyModelsTest(CliTest):
                 ("--part is missing", "view", "t1", "--decoder-text", "t2", "--json"),
                 ("--texts cannot be used with an encoder-decoder", "view", "--texts",
                  "texts.txt", "--decoder-text", "t2", "--out", "p.html"),
+                ("TEXT has no tokens, expected at least 1", "stats", "", "--part",
+                 "cross", "--decoder-text", "t2"),
                 ("--layers is 7, expected numbers from 0 to", "stats", "t1",
                  "--decoder-text", "t2", "--part", "cross", "--layers", "7")):
             self.fail_with(USAGE, said, *call, *model)

@@ -88,22 +88,22 @@ constexpr OptionRule kPartsRules[] = {
     {"--model", OptionRule::needs, "--decoder-text",
      "--decoder-text TEXT: the model is an encoder-decoder"}};
 
-// A text and its tokens.
-struct ReadTokens {
-  std::vector<TokenId> ids;
-  std::vector<std::string> labels;
-  std::vector<std::size_t> special;
+// A text as the encoder or the decoder reads it.
+struct ReadText {
+  std::string text;
+  std::size_t cut = 0;
+  std::vector<TokenId> ids{};
+  std::vector<std::string> labels{};
+  std::vector<std::size_t> special{};
 };
 
-ReadTokens read_tokens(const TextModel& model, std::vector<TokenId> ids) {
-  ReadTokens read{.ids = std::move(ids), .labels = {}, .special = {}};
+void add_labels(const TextModel& model, ReadText& read) {
   for (const TokenId id : read.ids) {
     if (model.is_special(id)) {
       read.special.push_back(read.labels.size());
     }
     read.labels.push_back(model.label(id));
   }
-  return read;
 }
 
 // What a decoder reads to predict the tokens of a text one by one: its first
@@ -116,6 +116,52 @@ std::vector<TokenId> shifted(std::vector<TokenId> ids, TokenId start) {
   return ids;
 }
 
+// TEXT, as the encoder reads it.
+Result<ReadText> read_source(const ViewedFlags& flags, const TextModel& model,
+                             const TokenLimit& limit) {
+  HEADWISE_ASSIGN(auto text, read_text_argument(*flags.text));
+  HEADWISE_ASSIGN(auto encoded, model.encode(text, limit.tokens));
+  if (encoded.ids.empty()) {
+    return option_error("TEXT", "has no tokens", "at least 1");
+  }
+  ReadText read{std::move(text), encoded.cut, std::move(encoded.ids)};
+  add_labels(model, read);
+  return read;
+}
+
+// --decoder-text, as the decoder reads it.
+Result<ReadText> read_target(const ViewedFlags& flags, const TextModel& model,
+                             const TokenLimit& limit) {
+  auto encoded = model.encode(flags.decoder_text, limit.tokens);
+  if (!encoded) {
+    return error_of_option("--decoder-text", encoded.error());
+  }
+  ReadText read{flags.decoder_text, encoded->cut,
+                shifted(std::move(encoded->ids), model.shape().decoder_start)};
+  add_labels(model, read);
+  return read;
+}
+
+ViewedText text_of(const Part& part, const ViewedFlags& flags,
+                   const TokenLimit& limit, const ReadText& queries,
+                   const ReadText& keys) {
+  ViewedText text;
+  text.model = flags.model;
+  text.variant = part.name;
+  text.causal = part.kind == AttentionKind::self;
+  text.cross = part.kind == AttentionKind::cross;
+  text.text = text.cross ? queries.text + " | " + keys.text : queries.text;
+  text.cut_tokens = queries.cut;
+  text.max_tokens = limit.tokens;
+  text.max_tokens_from = limit.from;
+  text.most_tokens = limit.most;
+  text.query_labels = queries.labels;
+  text.key_labels = keys.labels;
+  text.query_special = queries.special;
+  text.key_special = keys.special;
+  return text;
+}
+
 }  // namespace
 
 Result<ManyHeads> read_viewed_parts(const ViewedFlags& flags,
@@ -123,51 +169,29 @@ Result<ManyHeads> read_viewed_parts(const ViewedFlags& flags,
                                     const Executor& executor) {
   HEADWISE_TRY(flags.line.check(kPartsRules));
   const TextModelShape& shape = model->shape();
-  HEADWISE_ASSIGN(const auto source_text, read_text_argument(*flags.text));
   HEADWISE_ASSIGN(const auto limit,
                   token_limit(flags.max_tokens, flags.model, shape));
-  HEADWISE_ASSIGN(auto source_ids, model->encode(source_text, limit.tokens));
-  auto target_ids = model->encode(flags.decoder_text, limit.tokens);
-  if (!target_ids) {
-    return error_of_option("--decoder-text", target_ids.error());
-  }
-  const ReadTokens source = read_tokens(*model, std::move(source_ids.ids));
-  const ReadTokens target = read_tokens(
-      *model, shifted(std::move(target_ids->ids), shape.decoder_start));
+  HEADWISE_ASSIGN(const auto source, read_source(flags, *model, limit));
+  HEADWISE_ASSIGN(const auto target, read_target(flags, *model, limit));
   const auto loaded = std::make_shared<const LoadedParts>(
-      LoadedParts{std::move(model), executor, {source.ids}, {target.ids}});
+      LoadedParts{model, executor, {source.ids}, {target.ids}});
   ManyHeads all;
-  for (const auto& [kind, name] : kParts) {
-    if (!flags.part.empty() && flags.part != name) {
+  for (const Part& part : kParts) {
+    if (!flags.part.empty() && flags.part != part.name) {
       continue;
     }
-    const bool of_encoder = kind == AttentionKind::encoder;
-    const bool is_cross = kind == AttentionKind::cross;
-    const ReadTokens& queries = of_encoder ? source : target;
-    const ReadTokens& keys = kind == AttentionKind::self ? target : source;
-    ViewedText text;
-    text.model = flags.model;
-    text.text = is_cross     ? flags.decoder_text + " | " + source_text
-                : of_encoder ? source_text
-                             : flags.decoder_text;
-    text.variant = name;
-    text.cut_tokens = of_encoder ? source_ids.cut : target_ids->cut;
-    text.max_tokens = limit.tokens;
-    text.max_tokens_from = limit.from;
-    text.most_tokens = limit.most;
-    text.causal = kind == AttentionKind::self;
-    text.cross = is_cross;
-    text.query_labels = queries.labels;
-    text.key_labels = keys.labels;
-    text.query_special = queries.special;
-    text.key_special = keys.special;
+    const bool of_encoder = part.kind == AttentionKind::encoder;
+    const bool of_decoder = part.kind == AttentionKind::self;
     HEADWISE_ASSIGN(auto layers,
                     parse_layers(flags.layers, of_encoder ? shape.encoder_layers
                                                           : shape.num_layers));
-    auto part = std::make_unique<ViewedPart>(loaded, kind, std::move(text),
-                                             std::move(layers));
-    HEADWISE_TRY(part->find_separators());
-    all.push_back(std::move(part));
+    auto made = std::make_unique<ViewedPart>(
+        loaded, part.kind,
+        text_of(part, flags, limit, of_encoder ? source : target,
+                of_decoder ? target : source),
+        std::move(layers));
+    HEADWISE_TRY(made->find_separators());
+    all.push_back(std::move(made));
   }
   return all;
 }
