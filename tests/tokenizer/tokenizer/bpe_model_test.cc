@@ -96,7 +96,7 @@ TEST(BpeModelTest, UnknownCharacters) {
             "a[0,1) u[1,3) b[3,4)");
   EXPECT_EQ(of({{"unk_token", "v"}}, "ab"), "a[0,1) b[1,2)");
   EXPECT_EQ(of({{"unk_token", "v"}}, "ax"),
-            "read: t.json: model.unk_token is v, expected a token of "
+            "read: t.json: model.unk_token is \"v\", expected a token of "
             "model.vocab");
   // Bytes go before the unknown character in front of them.
   EXPECT_EQ(of({{"unk_token", "u"}, {"byte_fallback", true}}, "a\u00E9\u00E8b"),

@@ -177,10 +177,11 @@ TEST(DecoderTest, BytesThatNeverCompleteACharacterDoNotPileUp) {
 }
 
 TEST(DecoderTest, WhatIsWrongIsNamed) {
-  EXPECT_EQ(error_of(R"({"type":"Digits"})"),
-            "t.json: decoder.type is Digits, expected BPEDecoder, ByteLevel, "
-            "WordPiece, Metaspace, CTC, Replace, Fuse, Strip, ByteFallback, "
-            "SentencePiece");
+  EXPECT_EQ(
+      error_of(R"({"type":"Digits"})"),
+      "t.json: decoder.type is \"Digits\", expected BPEDecoder, ByteLevel, "
+      "WordPiece, Metaspace, CTC, Replace, Fuse, Strip, ByteFallback, "
+      "SentencePiece");
   EXPECT_EQ(error_of("{}"), "t.json: decoder has no type");
   EXPECT_EQ(error_of(R"({"type":"Sequence","decoders":[{"type":"Fuse"},)"
                      R"({"type":"CTC","pad_token":"p"}]})"),

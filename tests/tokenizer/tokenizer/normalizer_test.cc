@@ -45,11 +45,12 @@ TEST(NormalizerTest, AnUnknownTypeIsNamedWithThoseThatExist) {
       R"({"type": "Sequence", "normalizers": [{"type": "Upper"}]})");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), ErrorCode::unsupported);
-  EXPECT_EQ(made.error().message(),
-            "read: t.json: normalizer.normalizers[0].type is Upper, expected "
-            "BertNormalizer, NFC, NFD, NFKC, NFKD, Nmt, Lowercase, Strip, "
-            "StripAccents, Prepend, Replace, Precompiled, SentencePiece, "
-            "ByteLevel");
+  EXPECT_EQ(
+      made.error().message(),
+      "read: t.json: normalizer.normalizers[0].type is \"Upper\", expected "
+      "BertNormalizer, NFC, NFD, NFKC, NFKD, Nmt, Lowercase, Strip, "
+      "StripAccents, Prepend, Replace, Precompiled, SentencePiece, "
+      "ByteLevel");
 }
 
 TEST(NormalizerTest, KeysThatMustBeThereAreNamed) {
@@ -81,10 +82,10 @@ TEST(NormalizerTest, KeysThatMustBeThereAreNamed) {
 TEST(NormalizerTest, ValuesOfOtherKindsAreRefused) {
   EXPECT_EQ(error_of(R"({"type": "Prepend", "prepend": 1})"),
             "read: t.json: normalizer.prepend is 1, expected a text");
-  EXPECT_EQ(
-      error_of(R"({"type": "Replace", "pattern": "a", "content": ""})"),
-      "read: t.json: normalizer.pattern is a, expected String or Regex, with "
-      "a text");
+  EXPECT_EQ(error_of(R"({"type": "Replace", "pattern": "a", "content": ""})"),
+            "read: t.json: normalizer.pattern is \"a\", expected String or "
+            "Regex, with "
+            "a text");
 }
 
 TEST(NormalizerTest, SequencesNestAsDeepAsAFileCan) {

@@ -280,7 +280,7 @@ TEST(TruncationTest, OptionsThatDoNotFitAreErrors) {
 TEST(PostProcessorTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(finish(read("null").value(), 2, {}, {}).value().ids, (Ids{0, 1}));
   EXPECT_EQ(error_of(R"({"type":"Nope"})"),
-            "t.json: post_processor.type is Nope, expected BertProcessing, "
+            "t.json: post_processor.type is \"Nope\", expected BertProcessing, "
             "RobertaProcessing, ByteLevel, TemplateProcessing");
   EXPECT_EQ(error_of(R"({"type":"BertProcessing","sep":["a",-1],)"
                      R"("cls":["a",1]})"),
@@ -290,15 +290,17 @@ TEST(PostProcessorTest, WhatIsWrongIsNamed) {
                      R"("cls":["a",1]})"),
             "t.json: post_processor.sep[1] is not an id, expected a whole "
             "number from 0 to 4294967295");
-  EXPECT_EQ(error_of(R"({"type":"TemplateProcessing","single":[)"
-                     R"({"SpecialToken":{"id":"[X]","type_id":0}}],)"
-                     R"("pair":[],"special_tokens":{}})"),
-            "t.json: post_processor.single[0].SpecialToken.id is [X], expected "
-            "a name in special_tokens");
-  EXPECT_EQ(error_of(R"({"type":"TemplateProcessing","single":[)"
-                     R"({"Sequence":{"id":"B","type_id":0}}],)"
-                     R"("pair":[],"special_tokens":{}})"),
-            "t.json: post_processor.single[0].Sequence.id is B, expected A");
+  EXPECT_EQ(
+      error_of(R"({"type":"TemplateProcessing","single":[)"
+               R"({"SpecialToken":{"id":"[X]","type_id":0}}],)"
+               R"("pair":[],"special_tokens":{}})"),
+      "t.json: post_processor.single[0].SpecialToken.id is \"[X]\", expected "
+      "a name in special_tokens");
+  EXPECT_EQ(
+      error_of(R"({"type":"TemplateProcessing","single":[)"
+               R"({"Sequence":{"id":"B","type_id":0}}],)"
+               R"("pair":[],"special_tokens":{}})"),
+      "t.json: post_processor.single[0].Sequence.id is \"B\", expected A");
   EXPECT_EQ(error_of(R"({"type":"Sequence","processors":[)" + kBert + "," +
                      kBert + "]}"),
             "t.json: post_processor.processors[1] adds tokens, expected one "
@@ -320,7 +322,7 @@ TEST(SavedTruncationTest, HasItsForm) {
   EXPECT_EQ(fault_of(check_saved_truncation, "null"), "none");
   EXPECT_EQ(fault_of(check_saved_truncation, "{" + good), "none");
   EXPECT_EQ(fault_of(check_saved_truncation, R"({"direction":"left",)" + good),
-            "t.json: state.direction is left, expected Left, Right");
+            "t.json: state.direction is \"left\", expected Left, Right");
   EXPECT_EQ(fault_of(check_saved_truncation, R"({"max_length":3})"),
             "t.json: state has no strategy");
 }
@@ -336,7 +338,8 @@ TEST(SavedPaddingTest, HasItsForm) {
             "none");
   EXPECT_EQ(
       fault_of(check_saved_padding, R"({"strategy":{"Fixed":"a"},)" + good),
-      "t.json: state.strategy.Fixed is a, expected a whole number of at least "
+      "t.json: state.strategy.Fixed is \"a\", expected a whole number of at "
+      "least "
       "0");
   EXPECT_EQ(fault_of(check_saved_padding, "{" + good),
             "t.json: state has no strategy");

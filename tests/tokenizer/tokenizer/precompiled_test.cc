@@ -121,7 +121,7 @@ TEST(PrecompiledTest, DamagedTablesAreRefused) {
     return made ? "" : made.error().message();
   };
   EXPECT_EQ(error_of("!"),
-            "read: t.json: normalizer.precompiled_charsmap is !, expected "
+            "read: t.json: normalizer.precompiled_charsmap is \"!\", expected "
             "base64");
   EXPECT_NE(error_of("AAAA"), "");              // 3 bytes
   EXPECT_NE(error_of("BAAAAA=="), "");          // a trie that is not there

@@ -67,7 +67,7 @@ TEST_F(TokenizerFilesTest, WrongVocabTxtIsAnError) {
   write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
   EXPECT_EQ(error(),
             "read_tokenizer: FOLDER/tokenizer_config.json: tokenizer_class is "
-            "MPNetTokenizer, expected BertTokenizer, DistilBertTokenizer, "
+            "\"MPNetTokenizer\", expected BertTokenizer, DistilBertTokenizer, "
             "ElectraTokenizer");
 }
 

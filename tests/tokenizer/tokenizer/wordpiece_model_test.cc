@@ -33,7 +33,7 @@ TEST(WordPieceModelTest, MissesUnkTokenOnlyWhereItIsNeeded) {
   const auto model = model_of(bpe_spec(wordpiece(), {"a"}));
   EXPECT_EQ(tokens_of(*model, "a"), "a[0,1)");
   EXPECT_EQ(tokens_of(*model, "b"),
-            "read: t.json: model.unk_token is [UNK], expected a token of "
+            "read: t.json: model.unk_token is \"[UNK]\", expected a token of "
             "model.vocab");
   EXPECT_EQ(spec_error(bpe_spec({{"type", "WordPiece"}}, {"a"})),
             "read: t.json: model has no unk_token");
@@ -47,7 +47,7 @@ TEST(WordLevelModelTest, KnowsWholeWords) {
   EXPECT_EQ(tokens_of(*model_of(bpe_spec(
                           {{"type", "WordLevel"}, {"unk_token", "v"}}, {"a"})),
                       "b"),
-            "read: t.json: model.unk_token is v, expected a token of "
+            "read: t.json: model.unk_token is \"v\", expected a token of "
             "model.vocab");
 }
 
@@ -66,7 +66,7 @@ TEST(TokenModelTest, GuessesTheType) {
   EXPECT_EQ(tokens_of(*model_of(bpe_spec(untyped, {"a", "b", "u"})), "ab"),
             "a[0,1) b[1,2)");
   EXPECT_EQ(spec_error(bpe_spec({{"type", "Bpe"}}, {"a"})),
-            "read: t.json: model.type is Bpe, expected BPE, WordPiece, "
+            "read: t.json: model.type is \"Bpe\", expected BPE, WordPiece, "
             "WordLevel, Unigram");
   EXPECT_EQ(spec_error(bpe_spec(Json::object(), {"a"})),
             "read: t.json: model has no type");
