@@ -51,18 +51,26 @@ Result<OfHeads> of_heads(const KeptAttention& kept, const StackSpec& stack,
     HEADWISE_ASSIGN(made.relative,
                     Tensor<float, 2>::create_unset(
                         {params.relative.extent(0), kept.kept_heads.size()}));
+    for (std::size_t bucket = 0; bucket < made.relative.extent(0); ++bucket) {
+      for (std::size_t h = 0; h < kept.kept_heads.size(); ++h) {
+        made.relative(bucket, h) = params.relative(bucket, kept.kept_heads[h]);
+      }
+    }
   }
   return made;
 }
 
+// `places` ascend.
 void keep_places(const std::vector<std::size_t>& places,
                  std::vector<Linear>& tables) {
   if (!tables.empty()) {
-    std::vector<Linear> kept;
-    for (const std::size_t place : places) {
-      kept.push_back(std::move(tables[place]));
+    for (std::size_t n = 0; n < places.size(); ++n) {
+      if (places[n] != n) {
+        tables[n] = std::move(tables[places[n]]);
+      }
     }
-    tables = std::move(kept);
+    tables.erase(tables.begin() + static_cast<std::ptrdiff_t>(places.size()),
+                 tables.end());
   }
 }
 
@@ -122,7 +130,7 @@ Status replace_attention_of(std::string_view operation,
     HEADWISE_TRY(check_not_shared(operation, kept.layer, params));
     HEADWISE_ASSIGN(made.emplace_back(), of_heads(kept, stack, params));
   }
-  for (std::size_t n = 0; n < layers.size(); ++n) {
+  for (std::size_t n = 0; n < layers.size(); ++n) {  // nothing fails from here
     KeptAttention& kept = layers[n];
     Block& block = *params.layers[kept.layer];
     kept.attention.share_memory_with(block.attention);
@@ -133,7 +141,6 @@ Status replace_attention_of(std::string_view operation,
     keep_places(made[n].places, block.distances.queries);
     stack.layers[kept.layer].kept_heads = std::move(kept.kept_heads);
   }
-  params.write_relative(stack);
   return ok();
 }
 

@@ -287,11 +287,15 @@ TensorView<const float, 1> Transformer::sinks(std::size_t layer) const {
 Status Transformer::replace_attention(std::span<KeptAttention> layers) {
   return catching_out_of_memory([&]() -> Status {
     State& state = *state_;
+    auto heads = state.heads;
+    for (const KeptAttention& kept : layers) {
+      if (kept.layer < heads.size()) {
+        heads[kept.layer] = kept.kept_heads;
+      }
+    }
     HEADWISE_TRY(transformer::replace_attention_of(
         kTransformer, layers, state.description.stack, state.params.stack));
-    for (std::size_t n = 0; n < state.heads.size(); ++n) {
-      state.heads[n] = state.description.stack.heads_in(n);
-    }
+    state.heads = std::move(heads);
     return ok();
   });
 }
