@@ -310,8 +310,7 @@ Result<std::vector<Tensor<float, 2>>> text_gradients(const Sentences& sentences,
 }  // namespace
 
 GatedModel language_losses(const SentenceEncoder& model,
-                             const RaggedTokens& ids,
-                             const Executor& executor) {
+                           const RaggedTokens& ids, const Executor& executor) {
   const Sentences sentences{model, ids, executor};
   GatedModel made = model_of(sentences);
   made.losses = model_function(
