@@ -137,12 +137,12 @@ def middle(values):
 
 
 def table(result):
-    """Of one number of threads."""
+    """The lines of the table for one number of threads."""
     peers = result["peers"]
     ours = {form: peers[form]["seconds"] for form in OURS}
     peak = middle([value for each in result["fma_peak_gflops"] for value in each])
     lines = [f"### {result['threads']} thread(s)", "",
-             "| engine | seconds | headwise is so many times as fast | error |",
+             "| engine | seconds | speedup of headwise | error |",
              "| --- | ---: | ---: | ---: |"]
     for form in result["timed"]:
         record = peers[form]
@@ -179,9 +179,8 @@ def compare(options, scratch, log):
     load = loading(options, workload, options.rounds)
     results = each_result(options, [workload],
                           lambda threads: started(options, threads, log), measure)
-    return keep(results, told, results_file(options.out, told, "forward"),
-                lambda kept: write(told, load, kept,
-                                   results_file(options.out, told, "forward")))
+    file = results_file(options.out, told, "forward")
+    return keep(results, told, file, lambda kept: write(told, load, kept, file))
 
 
 def main(arguments):

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostForwardBytes = std::size_t{1} << 20;
 constexpr int kDeepestForward = 8;
 
-// Nothing where there is no such file.
+// Empty if the file does not exist.
 std::optional<Json> forward_spec(const std::filesystem::path& folder) {
   const auto text = read_text("workload", (folder / "workload.json").string());
   return text ? Json::parse(*text, kMostForwardBytes, kDeepestForward)

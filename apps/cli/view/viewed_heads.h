@@ -132,7 +132,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
 using ManyHeads = std::vector<std::unique_ptr<ViewedHeads>>;
 Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags);
 
-// invalid_argument for the three parts of an encoder-decoder.
+// invalid_argument if the documents are the three parts of an encoder-decoder.
 Status check_one_part(const ManyHeads& documents);
 
 // For each model a line if its vocabulary lacks words of the texts.

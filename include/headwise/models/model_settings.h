@@ -29,9 +29,9 @@
 // kLargestSettings bytes, for missing keys, wrong types, and sizes that are out
 // of range or do not fit together; unsupported for well-formed settings of a
 // model that headwise does not compute: another family, activation or position
-// embedding, other modules, activations of Dense, poolings
-// or tokenizers, added tokens, arguments of the tokenizer in
-// sentence_bert_config.json (processing_kwargs):
+// embedding, other modules, activations of Dense, poolings or tokenizers, added
+// tokens, arguments of the tokenizer in sentence_bert_config.json
+// (processing_kwargs):
 //   read_model_settings: model/1_Pooling/config.json has "attention" in
 //   pooling_mode, expected cls, max, mean, mean_sqrt_len_tokens, weightedmean
 //   or lasttoken

@@ -56,7 +56,7 @@ def record_pruned_heads(model: PreTrainedModel,
 
 
 def record_kept_heads(config: PretrainedConfig, kept: list[list[int]]) -> None:
-    """The same of the heads that each layer has; an empty list is no record."""
+    """Records in config which heads each layer keeps; an empty list records nothing."""
     if kept:
         gone = {str(layer): sorted({*range(config.num_attention_heads)} - {*heads})
                 for layer, heads in enumerate(kept)}

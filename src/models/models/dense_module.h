@@ -19,7 +19,7 @@ class DenseModule {
   // another shape; out_of_memory.
   static Result<DenseModule> read(const DenseSettings& settings);
 
-  // May throw std::bad_alloc, both.
+  // Both functions may throw std::bad_alloc.
   std::vector<float> forward(std::span<const float> x) const;
   // The gradient by x of a loss with the gradient d_y by y.
   std::vector<float> backward(std::span<const float> y,

@@ -120,7 +120,7 @@ class FamilyTextModel final : public LanguageModel {
   SentenceEncoder model_;
   TextModelShape shape_;
   bool is_byte_level_ = false;
-  std::optional<TokenId> unknown_{};  // the token of what has none
+  std::optional<TokenId> unknown_{};  // stands for unknown words
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The modules of sentence-transformers behind the transformer, there and back.
+// The modules of sentence-transformers after the transformer, forward and
+// backward.
 #include <algorithm>
 #include <memory>
 #include <utility>

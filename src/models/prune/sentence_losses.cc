@@ -243,8 +243,8 @@ Result<CrossEntropy> next_token_loss(const Transformer& model,
   return cross_entropy(logits, {targets.data(), {targets.size()}});
 }
 
-// Of a text that has a next token. One text at a time: its logits are what
-// memory is for.
+// Calls use for each text of two tokens or more, one text at a time, because
+// the logits of one text already take most of the memory.
 template <class Use>
 Status each_text(const Sentences& sentences, std::size_t begin, std::size_t end,
                  const Use& use) {

@@ -9,8 +9,8 @@
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 
-// What a network computes; the next layer's computes it in the same memory: to
-// touch new pages costs a sixth of a pass on two threads.
+// What a layer's network computes. All layers use the same memory, because page
+// faults on new memory would take a sixth of a pass on two threads.
 struct FedRows {
   Rows inner;
   Rows output;  // (1, rows, hidden_size)
