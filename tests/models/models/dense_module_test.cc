@@ -1,7 +1,6 @@
 // Dense modules of sentence-transformers, against the same in double.
 #include "models/dense_module.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -10,6 +9,7 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/write_model.h"
 #include "models/bert_reference.h"
+#include "models/gate_rows.h"
 #include "models/pooling_reference.h"
 #include "models/small_model.h"
 #include "support/errors.h"
@@ -111,12 +111,7 @@ TEST_F(DenseModuleTest, GradientsOfGatesAreDifferences) {
   const SentenceEncoder encoder = model();
   const RaggedTokens ids = encoder.tokenize(kSentences).value().ids;
   const BertReference::Rows rows = {{1, 0.5, 0}, {-1, 1, 2}};
-  std::vector<Tensor<float, 1>> gates;
-  for (const auto& row : rows) {
-    gates.push_back(Tensor<float, 1>::create({3}).value());
-    std::ranges::transform(row, gates.back().data(),
-                           [](double x) { return static_cast<float>(x); });
-  }
+  const auto gates = gates_of(rows);
   auto saved = encoder.forward_for_backward(ids, {.head_gates = gates}).value();
   const auto d = uniform<2>({ids.size(), 5}, 84);
   const auto got = encoder.backward(saved, d, ModelWanted::gates).value();

@@ -4,6 +4,7 @@
 
 #include "headwise/prune/sentence_importance.h"
 #include "models/causal_reference.h"
+#include "models/gate_rows.h"
 #include "models/small_causal.h"
 #include "support/matchers.h"
 #include "support/tensors.h"
@@ -31,16 +32,6 @@ class LanguageLossesTest : public testing::Test {
     }
     return loss / static_cast<double>(ids.size() - 1);
   }
-  static std::vector<Tensor<float, 1>> tensors_of(const Rows& rows) {
-    std::vector<Tensor<float, 1>> gates;
-    for (const auto& row : rows) {
-      gates.push_back(Tensor<float, 1>::create({row.size()}).value());
-      for (std::size_t h = 0; h < row.size(); ++h) {
-        gates.back()(h) = static_cast<float>(row[h]);
-      }
-    }
-    return gates;
-  }
 
   Rows gates_ = {{1, 0.5, 0}, {-1, 1, 2}};
   CausalReference reference_{small_causal_transformer()};
@@ -52,7 +43,7 @@ class LanguageLossesTest : public testing::Test {
 TEST_F(LanguageLossesTest, AreThoseOfEachText) {
   const GatedModel model = language_losses(model_, kTexts);
   EXPECT_EQ(model.examples, 4u);
-  const auto gates = tensors_of(gates_);
+  const auto gates = gates_of(gates_);
   const auto losses = model.losses(0, 4, gates).value();
   const auto gradients = model.gradients(0, 4, gates).value();
   ASSERT_EQ(losses.size(), 4u);
@@ -78,7 +69,7 @@ TEST_F(LanguageLossesTest, AreThoseOfEachText) {
 
 TEST_F(LanguageLossesTest, ATextHasTheSameBitsInAnyBatchOnAnyThreads) {
   const Executor three = Executor::with_threads(3).value();
-  const auto gates = tensors_of(gates_);
+  const auto gates = gates_of(gates_);
   const GatedModel model = language_losses(model_, kTexts);
   const GatedModel other = language_losses(model_, kTexts, three);
   const auto all = model.gradients(0, 4, gates).value();
