@@ -1,5 +1,6 @@
 """Every command on models of every family: small random ones with words t0, t1, ..."""
 import json
+import shutil
 
 from forward_test import SHAPES, write_model
 
@@ -82,23 +83,69 @@ class FamilyModelsTest(CliTest):
     def test_what_does_not_fit_an_encoder_decoder_is_named(self):
         model = "--model", self.put("bart")
         for said, *call in (
-                ("--model needs --decoder-text TEXT", "view", "t1", "--out", "p.html"),
+                ("--model needs --decoder-text TEXT or --part encoder", "view", "t1", "--out", "p.html"),
                 ("--part is missing, expected encoder, decoder or cross", "stats", "t1",
                  "--decoder-text", "t2"),
                 ("--part is missing", "view", "t1", "--decoder-text", "t2", "--json"),
-                ("--texts cannot be used with an encoder-decoder", "view", "--texts",
+                ("--texts needs --part encoder", "view", "--texts",
                  "texts.txt", "--decoder-text", "t2", "--out", "p.html"),
                 ("TEXT has no tokens, expected at least 1", "stats", "", "--part",
                  "cross", "--decoder-text", "t2"),
                 ("--layers is 7, expected numbers from 0 to", "stats", "t1",
                  "--decoder-text", "t2", "--part", "cross", "--layers", "7")):
             self.fail_with(USAGE, said, *call, *model)
-        for command in (("heads", "--find", "first"), ("encode", "texts.txt", "--json"),
-                        ("ablate", "--data", "texts.txt", "--each")):
-            self.fail_with(BAD_INPUT, "describes an encoder and a decoder, of type bart",
-                           *command, *model)
-        self.fail_with(USAGE, "--part is for an encoder-decoder", "stats", "--model",
-                       self.put("bert"), "t1", "--part", "cross")
+        for part in ("cross", "encoder"):
+            self.fail_with(USAGE, "--part is for an encoder-decoder", "stats", "--model",
+                           "bert" if part == "encoder" else self.put("bert"), "t1",
+                           "--part", part)
+
+    def test_the_encoder_of_an_encoder_decoder_is_a_model_of_its_own(self):
+        """As where its file says that there is no decoder."""
+        self.put("t5")
+        shutil.copytree(self.folder / "t5", self.folder / "alone")
+        config = json.loads((self.folder / "t5/config.json").read_text())
+        (self.folder / "alone/config.json").write_text(
+            json.dumps({**config, "architectures": ["T5EncoderModel"]}))
+        for command in (("encode", "texts.txt", "--json"),
+                        ("stats", "--part", "encoder", TEXT, "--json"),
+                        ("heads", "--find", "previous", "--json"),
+                        ("ablate", "--data", "texts.txt", "--each", "--json"),
+                        ("patch", "--clean", "t1 t2 t3", "--corrupted", "t1 t4 t3",
+                         "--compare", "--json")):
+            of_alone = [word for word in command if word not in ("--part", "encoder")]
+            told = [self.succeed(*words, "--model", name)
+                    for words, name in ((command, "t5"), (of_alone, "alone"))]
+            self.assertEqual(*[text.replace("alone", "t5") for text in told], command)
+
+    def test_encoders_of_encoder_decoders_are_viewed_and_changed(self):
+        (self.folder / "labelled.tsv").write_text(
+            "text\tlabel\n" + "t1 t2 t3\tone\nt4 t5\ttwo\n" * 8)
+        for name in PAIRS:
+            with self.subTest(name):
+                model = ("--model", self.put(name))
+                part = ("--part", "encoder")
+                self.run_to_end("view", *model, *part, "--attribution", "gradient", TEXT,
+                                "--out", "page.html")
+                self.run_to_end("view", *model, *part, "--ablate", "0.1", TEXT, "--out",
+                                "page.html")
+                self.run_to_end("explain", *model, "--layer", "1", TEXT)
+                self.run_to_end("train", *model, "--data", "labelled.tsv", "--epochs", "1",
+                                "--train", "all", "--out", "trained", "--force")
+                self.run_to_end("importance", "--model", "trained", "--data",
+                                "labelled.tsv", "--out", "scores.json")
+                for ending, *full in (("pruned",), ("full", "--export", "full-size")):
+                    self.run_to_end("prune", *model, "--heads", "0.1,1.0", *full, "--out",
+                                    f"{name}-{ending}")
+                    self.forward(f"{name}-{ending}", IDS, "--decoder-ids", "0,9,8,7",
+                                 "--logits", f"{ending}.npy")
+                small, large = (np.load(self.folder / f"{ending}.npy")
+                                for ending in ("pruned", "full"))
+                self.assertLess(np.abs(small - large).max(), 1e-5 * np.abs(large).max())
+                self.forward(f"{name}-pruned", IDS, "--decoder-ids", "0,9,8,7",
+                             "--attn-weights", "w.npz", "--heads", "encoder.0.0")
+                self.fail_with(BAD_INPUT, "a head that was not pruned", "forward", "--model",
+                               f"{name}-pruned", "--ids", IDS, "--decoder-ids", "0,9",
+                               "--attn-weights", "w.npz", "--heads", "encoder.0.1")
 
     def run_to_end(self, *arguments):
         done = self.run_it(*arguments)

@@ -84,9 +84,12 @@ class ViewedPart : public ViewedHeads {
 
 constexpr OptionRule kPartsRules[] = {
     {"--pair|--texts|--ablate|--against|--attribution", OptionRule::never,
-     "--model", "{} cannot be used with an encoder-decoder"},
+     "--model",
+     "{} needs --part encoder without --decoder-text: the model is an "
+     "encoder-decoder"},
     {"--model", OptionRule::needs, "--decoder-text",
-     "--decoder-text TEXT: the model is an encoder-decoder"}};
+     "--decoder-text TEXT or --part encoder: the model is an "
+     "encoder-decoder"}};
 
 // A text as the encoder or the decoder reads it.
 struct ReadText {

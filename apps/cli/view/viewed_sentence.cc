@@ -174,6 +174,9 @@ Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
 Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   HEADWISE_ASSIGN(const auto given, read_given(flags));
   HEADWISE_ASSIGN(const auto executor, executor_with(flags.operation.threads));
+  // The encoder of an encoder-decoder reads a text alone.
+  const bool encoder_alone =
+      flags.part == "encoder" && flags.decoder_text.empty();
   std::vector<ViewedFlags> models = {flags};
   if (!flags.against.empty()) {
     models.push_back(flags);
@@ -181,16 +184,19 @@ Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   }
   std::vector<std::shared_ptr<const LoadedModel>> loaded;
   for (const ViewedFlags& one : models) {
-    HEADWISE_ASSIGN(auto model, loaded.empty()
-                                    ? read_viewed_model(one.model)
-                                    : read_any_model(one.model, "--against"));
+    HEADWISE_ASSIGN(auto model, !loaded.empty()
+                                    ? read_any_model(one.model, "--against")
+                                : encoder_alone ? read_encoder_alone(one.model)
+                                                : read_viewed_model(one.model));
     loaded.push_back(std::make_shared<const LoadedModel>(
         LoadedModel{std::move(model), executor}));
   }
   if (loaded.front()->model->shape().encoder_layers != 0) {
     return read_viewed_parts(flags, loaded.front()->model, executor);
   }
-  HEADWISE_TRY(flags.line.check(kOneStackRules));
+  if (!encoder_alone) {
+    HEADWISE_TRY(flags.line.check(kOneStackRules));
+  }
   std::vector<HeadId> ablated;
   if (!flags.ablate.empty()) {
     HEADWISE_ASSIGN(ablated, parse_head_list("--ablate", flags.ablate));

@@ -73,14 +73,15 @@ struct SentenceEmbeddings {
 
 class SentenceEncoder {
  public:
-  // A folder or a GGUF file; unsupported for an encoder-decoder. `access` is
+  // A folder or a GGUF file; of an encoder-decoder, its encoder. `access` is
   // that of Transformer::read().
   static Result<SentenceEncoder> read(const std::string& folder,
                                       const ModelAccess& access = {});
   // Of a model in memory; an embedding is the mean of the hidden states.
   // Errors: invalid_argument for a tokenizer with more tokens than the model.
   static Result<SentenceEncoder> create(Transformer model, Tokenizer tokenizer);
-  // The same for an encoder-decoder as well, which has no embeddings.
+  // The same, but an encoder-decoder is read with its decoder: it has no
+  // embeddings.
   HEADWISE_HIDDEN static Result<SentenceEncoder> read_of(
       ModelSettings settings, const ModelAccess& access);
 

@@ -100,7 +100,7 @@ class TextModel {
 
 Result<std::unique_ptr<TextModel>> read_text_model(
     const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);
-// The same for an encoder-decoder as well: its run() takes
+// The same, but an encoder-decoder is read with its decoder: its run() takes
 // ModelPass::decoder_ids.
 Result<std::unique_ptr<TextModel>> read_any_text_model(
     const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);

@@ -67,6 +67,8 @@ struct ModelAccess {
   // the memory; for training the parameters are float32, as in exact, with
   // rounded copies that update() renews.
   Arithmetic arithmetic = Arithmetic::exact;
+  // Of an encoder-decoder, reads its encoder as a model of its own.
+  bool encoder_alone = false;
 };
 
 struct TransformerShape {

@@ -178,15 +178,9 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
                                               const ModelAccess& access) {
   return catching_out_of_memory([&]() -> Result<SentenceEncoder> {
     HEADWISE_ASSIGN(auto settings, read_model_settings(folder));
-    if (settings.shape.encoder_layers != 0) {
-      return FileSubject{std::string(kSentenceEncoder),
-                         settings.transformer_folder + "/config.json"}
-          .error(ErrorCode::unsupported,
-                 message("describes an encoder and a decoder, of type {}",
-                         settings.shape.family),
-                 "an encoder or a decoder alone");
-    }
-    return read_of(std::move(settings), access);
+    ModelAccess alone = access;
+    alone.encoder_alone = true;
+    return read_of(std::move(settings), alone);
   });
 }
 

@@ -92,6 +92,7 @@ Result<transformer::FileParams> file_params_of(const ParamFile& file,
   const FileSubject subject{std::string(kWriteModel), source};
   HEADWISE_ASSIGN(auto description,
                   transformer::describe_folder(settings.transformer_folder));
+  description.keep_encoder();
   transformer::StackSpec& stack = description.stack;
   HEADWISE_TRY(transformer::take_kept_heads(file.metadata(), subject, stack));
   for (std::size_t n = 0; changes.kept_heads && n < stack.layers.size(); ++n) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 
@@ -16,6 +17,14 @@ RotaryConfig RotarySpec::config_of(std::size_t length) const {
     }
   }
   return made;
+}
+
+void Description::keep_encoder() {
+  if (encoder) {
+    static_cast<NamedStack&>(*this) = *std::move(encoder);
+    encoder.reset();
+    unembedding.reset();
+  }
 }
 
 std::vector<std::size_t> StackSpec::heads_in(std::size_t layer) const {

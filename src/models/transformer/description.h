@@ -238,6 +238,12 @@ struct Description : NamedStack {
   std::optional<UnembeddingSpec> unembedding{};
   // The outer name that tensors may have in front.
   std::string_view prefix{};
+
+  // The stack that reads texts, whose heads may be pruned: the encoder's, if
+  // there is one.
+  StackSpec& reading() { return encoder ? encoder->stack : stack; }
+  // Leaves the encoder alone, if there is one.
+  void keep_encoder();
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::transformer

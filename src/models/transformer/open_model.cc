@@ -28,7 +28,7 @@ Result<Description> describe_text(std::string_view text,
     return subject.bad_data("is not a JSON object");
   }
   HEADWISE_ASSIGN(auto description, describe_model({&*json, subject, ""}));
-  HEADWISE_TRY(take_pruned_heads(text, subject, description.stack));
+  HEADWISE_TRY(take_pruned_heads(text, subject, description.reading()));
   return description;
 }
 
@@ -50,7 +50,7 @@ Result<OpenModel> open_model(const std::string& path, FileAccess access) {
   HEADWISE_ASSIGN(auto file, ParamFile::open(kReadTransformer, params, access));
   HEADWISE_TRY(take_kept_heads(file.metadata(),
                                {std::string(kReadTransformer), params},
-                               description.stack));
+                               description.reading()));
   return OpenModel{std::move(description), std::move(file)};
 }
 

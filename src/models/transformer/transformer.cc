@@ -72,7 +72,7 @@ Status check_decoder_ids(const RaggedTokens* decoder_ids, std::size_t sequences,
 }
 
 Status check_heads(const std::vector<AttentionPlace>& heads,
-                   const transformer::StackSpec& stack,
+                   const Description& description,
                    const TransformerShape& shape) {
   for (std::size_t n = 0; n < heads.size(); ++n) {
     const auto& [kind, layer, head] = heads[n];
@@ -89,8 +89,11 @@ Status check_heads(const std::vector<AttentionPlace>& heads,
           message("is {}.{}", layer, head.value_or(0)),
           message("one of {} layers with {} heads each", layers, count));
     }
-    if (kind == AttentionKind::self &&
-        !std::ranges::binary_search(stack.heads_in(layer), *head)) {
+    if (kind != AttentionKind::cross &&
+        !std::ranges::binary_search(
+            (of_encoder ? description.encoder->stack : description.stack)
+                .heads_in(layer),
+            *head)) {
       return argument_error(kTransformer, "heads[" + std::to_string(n) + "]",
                             message("is {}.{}", layer, *head),
                             "a head that was not pruned");
@@ -175,11 +178,11 @@ TransformerShape shape_of(const Description& description) {
 }  // namespace
 
 Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
-                  const transformer::StackSpec& spec, const Params& params,
+                  const Description& description, const Params& params,
                   const TransformerShape& shape) {
   HEADWISE_TRY(check_ids(ids, "tokens", shape));
   HEADWISE_TRY(check_decoder_ids(pass.decoder_ids, ids.size(), shape));
-  HEADWISE_TRY(check_heads(pass.heads, spec, shape));
+  HEADWISE_TRY(check_heads(pass.heads, description, shape));
   const std::size_t before = pass.before_layer.value_or(shape.num_layers);
   HEADWISE_TRY(check_layer_number(kTransformer, "before_layer", before,
                                   shape.num_layers));
@@ -234,6 +237,9 @@ Result<Transformer> Transformer::create(std::string_view config,
 Result<std::unique_ptr<Transformer::State>> Transformer::State::read(
     transformer::OpenModel opened, const ModelAccess& access) {
   auto& [description, file] = opened;
+  if (access.encoder_alone) {
+    description.keep_encoder();
+  }
   HEADWISE_ASSIGN(auto params,
                   transformer::read_params(file, description, access));
   auto state =
@@ -272,7 +278,7 @@ Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
     const auto& [description, params, shape, use, arithmetic, heads, names] =
         *state_;
-    HEADWISE_TRY(check_pass(ids, pass, description.stack, params, shape));
+    HEADWISE_TRY(check_pass(ids, pass, description, params, shape));
     std::optional<Encoded> encoded;
     if (description.encoder) {
       HEADWISE_ASSIGN(

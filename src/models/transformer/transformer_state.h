@@ -35,7 +35,7 @@ struct Transformer::State {
 
 // Errors: those of Transformer::hidden() for ids and a pass that do not fit.
 Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
-                  const transformer::StackSpec& spec,
+                  const transformer::Description& description,
                   const transformer::Params& params,
                   const TransformerShape& shape);
 

@@ -170,8 +170,8 @@ Result<TransformerSaved> Transformer::forward_for_backward(
     HEADWISE_TRY(check_trainable(state_->description, state_->use));
     HEADWISE_TRY(
         check_training_pass(kTransformer, pass, state_->shape.num_layers));
-    HEADWISE_TRY(check_pass(ids, pass, state_->description.stack,
-                            state_->params, state_->shape));
+    HEADWISE_TRY(check_pass(ids, pass, state_->description, state_->params,
+                            state_->shape));
     TransformerSaved saved;
     saved.state_ = std::make_unique<TransformerSaved::State>(
         ids, pass, state_->description, state_->params.stack);

@@ -89,6 +89,17 @@ Result<std::unique_ptr<TextModel>> read_viewed_model(
   return read_for("--model", read_any_text_model(folder));
 }
 
+Result<std::unique_ptr<TextModel>> read_encoder_alone(
+    const std::string& folder) {
+  HEADWISE_TRY(check_model_folder(folder));
+  HEADWISE_ASSIGN(const auto settings,
+                  read_for("--model", read_model_settings(folder)));
+  if (settings.shape.encoder_layers == 0) {
+    return usage_error(message("{} is for an encoder-decoder", "--part"));
+  }
+  return read_for("--model", read_text_model(folder));
+}
+
 Result<std::unique_ptr<LanguageModel>> read_language(
     const std::string& folder, const ModelAccess& access) {
   HEADWISE_TRY(check_model_folder(folder));

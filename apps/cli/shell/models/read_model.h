@@ -29,6 +29,10 @@ Result<std::unique_ptr<TextModel>> read_any_model(
     const std::string& folder, std::string_view option = "--model");
 // The same for read_any_text_model().
 Result<std::unique_ptr<TextModel>> read_viewed_model(const std::string& folder);
+// The encoder of an encoder-decoder; invalid_argument, about --part, for
+// another model.
+Result<std::unique_ptr<TextModel>> read_encoder_alone(
+    const std::string& folder);
 // The same for read_language_model().
 Result<std::unique_ptr<LanguageModel>> read_language(
     const std::string& folder, const ModelAccess& access = {});

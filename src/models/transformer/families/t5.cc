@@ -91,8 +91,7 @@ Result<Description> describe_t5(const JsonPart& config) {
   const std::size_t layers = settings.layers("num_layers", 6).size();
   made.encoder = describe_t5_side(settings, "encoder", layers);
   if (settings.architecture() == "T5EncoderModel") {
-    static_cast<NamedStack&>(made) = *std::move(made.encoder);
-    made.encoder.reset();
+    made.keep_encoder();
   } else {
     static_cast<NamedStack&>(made) =
         describe_t5_side(settings, "decoder",
