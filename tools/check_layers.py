@@ -40,6 +40,7 @@ RANKS = {
     "tokenizer": 9,
     "transformer": 9,
     "models": 10,
+    "generate": 11,
     "train": 11,
     "prune": 12,
     "heads": 13,

@@ -29,5 +29,6 @@ void bind_mean_interval(nb::module_& module);       // mean_interval.cc
 void bind_view_page(nb::module_& module);           // view_page.cc
 void bind_safetensors(nb::module_& module);         // safetensors.cc
 void bind_tokenizer(nb::module_& module);           // tokenizer_object.cc
+void bind_generate(nb::module_& module);            // generate.cc
 
 }  // namespace headwise::python

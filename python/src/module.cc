@@ -31,4 +31,5 @@ NB_MODULE(_core, module) {
   bind_view_page(module);
   bind_safetensors(module);
   bind_tokenizer(module);
+  bind_generate(module);
 }

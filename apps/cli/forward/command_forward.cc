@@ -14,14 +14,13 @@
 
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
-#include "headwise/interop/token_text.h"
 #include "headwise/transformer/transformer.h"
 #include "operation/arithmetic_option.h"
 #include "operation/read_tokens.h"
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
 #include "shell/json.h"
-#include "shell/models/head_list.h"
+#include "shell/models/attention_places.h"
 #include "shell/output.h"
 #include "shell/say.h"
 #include "shell/threads.h"
@@ -51,64 +50,11 @@ struct ForwardFlags {
   bool json = false;
 };
 
-// 5,17,3, or a file with sequences.
-Result<RaggedTokens> read_ids(std::string_view option,
-                              const std::string& given) {
-  if (given.find_first_not_of("0123456789, ") != std::string::npos) {
-    return read_tokens(option, given);
-  }
-  const auto ids = parse_tokens(given, option);
-  return ids ? ids : error_of_option(option, ids.error());
-}
-
 // What a pass gives besides the last hidden states.
 struct ForwardParts {
   Tensor<float, 3> hidden{};  // (num_layers + 1, rows, hidden_size)
   std::map<std::string, Tensor<float, 4>> attn_weights{};  // by entry
 };
-
-constexpr std::string_view kCross = "cross.";
-constexpr std::string_view kEncoder = "encoder.";
-
-// "3", "cross.3" or "encoder.3"; of one head, "3.1" and so on.
-std::string entry_of(const AttentionPlace& place) {
-  return std::string(place.kind == AttentionKind::cross     ? kCross
-                     : place.kind == AttentionKind::encoder ? kEncoder
-                                                            : "") +
-         std::to_string(place.layer) +
-         (place.head ? "." + std::to_string(*place.head) : "");
-}
-
-Result<std::vector<AttentionPlace>> parse_heads(const std::string& text) {
-  std::vector<AttentionPlace> heads;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view name = std::string_view(text).substr(begin, end - begin);
-    AttentionPlace place;
-    for (const auto& [prefix, kind] : {std::pair(kCross, AttentionKind::cross),
-                                       {kEncoder, AttentionKind::encoder}}) {
-      if (name.starts_with(prefix)) {
-        place.kind = kind;
-        name.remove_prefix(prefix.size());
-      }
-    }
-    const auto head = head_in(name);
-    if (!head) {
-      return option_error("--heads", message("is {}", text),
-                          "LAYER.HEAD, cross.LAYER.HEAD or encoder.LAYER.HEAD, "
-                          "or several: 3.1,4.5");
-    }
-    place.layer = head->layer;
-    place.head = head->head;
-    if (std::ranges::find(heads, place) != heads.end()) {
-      return option_error("--heads", message("has {} twice", entry_of(place)),
-                          "each head once");
-    }
-    heads.push_back(place);
-    begin = end + 1;
-  }
-  return heads;
-}
 
 ModelPass pass_into(const ForwardFlags& flags, std::size_t layers,
                     const Executor& executor, ForwardParts& parts) {
@@ -133,7 +79,7 @@ ModelPass pass_into(const ForwardFlags& flags, std::size_t layers,
       HEADWISE_ASSIGN(auto copy,
                       Tensor<float, 4>::create_unset(weights.extents()));
       std::copy_n(weights.data(), copy.size(), copy.data());
-      parts.attn_weights.emplace(entry_of(place), std::move(copy));
+      parts.attn_weights.emplace(name_of(place), std::move(copy));
       return ok();
     };
   }
@@ -256,12 +202,13 @@ Outcome run_forward(const ForwardFlags& flags, const Streams& streams) {
   HEADWISE_TRY(flags.line.files().check());
   std::vector<AttentionPlace> heads;
   if (!flags.heads.empty()) {
-    HEADWISE_ASSIGN(heads, parse_heads(flags.heads));
+    HEADWISE_ASSIGN(heads, parse_places("--heads", flags.heads));
   }
-  HEADWISE_ASSIGN(const auto ids, read_ids("--ids", flags.ids));
+  HEADWISE_ASSIGN(const auto ids, read_ids_or_file("--ids", flags.ids));
   std::optional<RaggedTokens> decoder_ids;
   if (!flags.decoder_ids.empty()) {
-    HEADWISE_ASSIGN(decoder_ids, read_ids("--decoder-ids", flags.decoder_ids));
+    HEADWISE_ASSIGN(decoder_ids,
+                    read_ids_or_file("--decoder-ids", flags.decoder_ids));
   }
   const auto model = Transformer::read(
       flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});

@@ -14,4 +14,8 @@ namespace headwise::cli {
 Result<RaggedTokens> read_tokens(std::string_view option,
                                  const std::string& path);
 
+// 5,17,3, or a file as above.
+Result<RaggedTokens> read_ids_or_file(std::string_view option,
+                                      const std::string& given);
+
 }  // namespace headwise::cli

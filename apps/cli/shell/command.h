@@ -22,6 +22,7 @@ void add_run(const Arguments& app, Command& chosen);
 void add_encode(const Arguments& app, Command& chosen);
 void add_tokenize(const Arguments& app, Command& chosen);
 void add_forward(const Arguments& app, Command& chosen);
+void add_generate(const Arguments& app, Command& chosen);
 void add_classify(const Arguments& app, Command& chosen);
 void add_view(const Arguments& app, Command& chosen);
 void add_stats(const Arguments& app, Command& chosen);

@@ -104,6 +104,9 @@ struct ViewPageSettings {
   // Positions, ascending, of tokens such as [CLS] that the page can hide.
   std::vector<std::size_t> query_special{};
   std::vector<std::size_t> key_special{};
+  // The first token that a model chose after those before it. The page marks it
+  // and the later ones: each shows what the query before it looked at.
+  std::optional<std::size_t> generated_from{};
   // Of every layer. The page sets attn_weights and all statistics but
   // separators and query_lengths itself, and leaves out queries beyond their
   // length. It shows attention weights before dropout. The views must outlive

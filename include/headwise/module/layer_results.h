@@ -43,6 +43,10 @@ struct LayerOptions {
   // longest sequence). Not in a layer with added keys.
   KvCache* cache = nullptr;
   std::span<const SequenceId> sequences{};
+  // Over a cache, receives the statistics of each new token in each head
+  // (attention/statistics.h): (B, num_heads, L, kStatistics), in a ragged batch
+  // (1, num_heads, rows, kStatistics). No view: none.
+  TensorView<float, 4> statistics{};
   // Null: none. They must outlive the call and its backward pass.
   const HeadHooks* hooks = nullptr;
 };

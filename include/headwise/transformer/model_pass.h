@@ -9,11 +9,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/decode/kv_cache.h"
 #include "headwise/module/head_hooks.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
@@ -22,6 +24,8 @@
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
+
+class ModelCache;
 
 // Whose attention: of the tokens to each other; of an encoder-decoder, the
 // decoder's tokens to each other (self) or to the encoder's (cross), or the
@@ -35,6 +39,10 @@ struct AttentionPlace {
 
   bool operator==(const AttentionPlace&) const = default;
 };
+// "3.1", "cross.3.1", "encoder.3.1"; of all heads of a layer "3" and so on.
+std::string name_of(const AttentionPlace& place);
+// Of one head, from its name; none of another text.
+std::optional<AttentionPlace> head_named(std::string_view name);
 
 // Is given the input of a layer, (1, rows, hidden_size); an error ends the
 // call.
@@ -46,15 +54,19 @@ using BeforeLayer =
 struct HookPlace {
   std::size_t layer = 0;
   std::size_t first_row = 0;
+  AttentionKind kind = AttentionKind::self;
+  // Where in their sequence the rows begin, over a cache; of rows of several
+  // sequences 0.
+  std::size_t first_token = 0;
 
   operator std::size_t() const { return layer; }
 };
 
-// The hooks of every layer's attention (module/head_hooks.h), as a ragged batch
-// of one row: of all sequences. A layer whose attention differs from sequence
-// to sequence, by its length or its tokens (docs/families.md), calls them for
-// each sequence in turn, with its rows alone; those without a token are passed
-// over.
+// The hooks of every layer's attention (module/head_hooks.h), of each kind, as
+// a ragged batch of one row: of all sequences. A layer whose attention differs
+// from sequence to sequence, by its length or its tokens (docs/families.md),
+// calls them for each sequence in turn, with its rows alone; those without a
+// token are passed over. So does cross-attention over a cache.
 struct ModelHooks {
   std::function<Status(HookPlace at, const HookedHeads& heads)> see_inputs{};
   std::function<Status(HookPlace at, const HeadContext& heads)> edit{};
@@ -108,6 +120,16 @@ struct ModelPass {
                        TensorView<const float, 4> attn_weights)>
       see_attn_weights{};
   std::vector<AttentionPlace> heads{};
+  // Of a decoder: the ids are the next tokens of these sequences of a cache, to
+  // which they are added (transformer/model_cache.h). Neither `from`,
+  // before_layer, token_types nor decoder_ids.
+  ModelCache* cache = nullptr;
+  std::span<const SequenceId> sequences{};
+  // Over a cache: sees the statistics of each token in each head of a layer's
+  // self-attention and cross-attention, (1, heads, rows, kStatistics), of the
+  // rows from at.first_row on. The kind says which.
+  std::function<Status(HookPlace at, TensorView<const float, 4> statistics)>
+      see_statistics{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 

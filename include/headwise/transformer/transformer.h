@@ -13,6 +13,8 @@
 // token's bits depend only on its own sequence, not on the batch, its place in
 // it or the threads.
 //
+// Over a ModelCache a decoder computes only the tokens that a pass adds.
+//
 // An encoder-decoder takes the ids of its encoder, and those of its decoder in
 // ModelPass::decoder_ids, whose hidden states it gives.
 //
@@ -137,7 +139,8 @@ class Transformer {
   // outside the vocabulary and a sequence of more than max_positions tokens;
   // invalid_argument for decoder_ids that are missing, superfluous or of
   // another number of sequences, and for heads that the model lacks; those of
-  // the pass; out_of_memory.
+  // the pass; out_of_memory. With a cache also out_of_range where it has no
+  // room; an error during the pass ends its sequences.
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const ModelPass& pass = {}) const;
   // Of any rows of what hidden() gives. Errors: shape_mismatch; unsupported for
@@ -185,6 +188,9 @@ class Transformer {
 
   // The numbers, before pruning, of the heads that a layer has; ascending.
   const std::vector<std::size_t>& heads_in(std::size_t layer) const;
+  // The index of a head among those that its layer has. Errors:
+  // invalid_argument for one that the model lacks.
+  Result<std::size_t> place_of(const AttentionPlace& head) const;
   // It has the heads of heads_in(), in that order. Of an encoder-decoder, that
   // of the decoder's tokens to each other.
   const MultiHeadAttention& attention(std::size_t layer) const;
@@ -202,8 +208,10 @@ class Transformer {
   // error nothing has changed. Errors: shape_mismatch, out_of_range.
   HEADWISE_HIDDEN Status replace_attention(std::span<KeptAttention> layers);
 
- private:
   struct HEADWISE_HIDDEN State;
+
+ private:
+  friend class ModelCache;
   HEADWISE_HIDDEN Status check_has_logits() const;
   HEADWISE_HIDDEN Result<ModelGradients> back(TransformerSaved& saved,
                                               TensorView<const float, 2> d,
@@ -211,6 +219,8 @@ class Transformer {
                                               ModelWanted wanted,
                                               ParamTerms* terms) const;
   explicit Transformer(Hidden<State> state) : state_(std::move(state)) {}
+  HEADWISE_HIDDEN Result<Tensor<float, 2>> next_hidden(
+      const RaggedTokens& ids, const ModelPass& pass) const;
   Hidden<State> state_;
 };
 

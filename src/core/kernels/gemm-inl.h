@@ -98,6 +98,10 @@ HWY_INLINE void add_block(const TileOf& of, std::size_t begin, std::size_t end,
     }
     if (kStrips == 1) {
       hwy::Prefetch(strip + kPrefetchLines * kStripFeatures);
+    } else if (kRows == 1) {
+      for (std::size_t s = 0; s < kStrips; ++s) {
+        hwy::Prefetch(strip + s * strip_size + 16 * kStripFeatures);
+      }
     }
     strip += kStripFeatures;
     at += stride;

@@ -101,10 +101,12 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
   HEADWISE_TRY(sums);
   AttentionOptions of_plan = options;
   of_plan.offsets = {};
-  HEADWISE_ASSIGN(const auto plan,
-                  DecodePlan::create(*call.layer_options.cache, shape.Hq,
-                                     std::max<std::size_t>(B * L, 1), of_plan,
-                                     operation_options_of(layer)));
+  OperationOptions operation = operation_options_of(layer);
+  operation.statistics.rows = call.layer_options.statistics.data() != nullptr;
+  HEADWISE_ASSIGN(
+      const auto plan,
+      DecodePlan::create(*call.layer_options.cache, shape.Hq,
+                         std::max<std::size_t>(B * L, 1), of_plan, operation));
   HEADWISE_ASSIGN(auto workspace, Workspace::create(plan.workspace_bytes()));
   const TensorView<float, 4> context(merged->data(),
                                      {B, L, shape.Hq, shape.Dv});
@@ -113,6 +115,7 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
       {.output = context,
        .attn_weights = weights ? attn_weights->view() : TensorView<float, 4>(),
        .lse = lse ? sums->view() : TensorView<float, 3>(),
+       .statistics = {.rows = call.layer_options.statistics},
        .scores = scores->view()},
       workspace,
       shape.offsets.ragged() ? shape.offsets.query

@@ -45,6 +45,10 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options) {
   HEADWISE_TRY(check_positions(layer, options));
+  if (options.statistics.data() != nullptr && options.cache == nullptr) {
+    return value_error(kLayerOperation, "statistics", "given",
+                       "a cache with them");
+  }
   return options.head_gates.data() == nullptr
              ? ok()
              : internal::check_head_gates(kLayerOperation, options.head_gates,

@@ -18,6 +18,18 @@
 #include "steps/widen.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Whoever multiplies one row reads all of it, so that memory decides.
+Result<Tensor<float, 1>> packed_memory(std::size_t size) {
+  auto packed = Tensor<float, 1>::create_unset({size});
+  if (packed) {
+    prefer_large_pages(packed->data(), size * sizeof(float));
+  }
+  return packed;
+}
+
+}  // namespace
 
 Result<Linear> Linear::create(const LinearConfig& config,
                               const RandomStream& random) try {
@@ -85,8 +97,7 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
   const auto [out, in] = weight.extents();
   const auto size = checked_product(
       std::array{kernels::count_strips(out), 1 + in, kernels::kStripFeatures});
-  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
-                                   {size.value_or(~std::size_t{0})}));
+  HEADWISE_ASSIGN(auto packed, packed_memory(size.value_or(~std::size_t{0})));
   Linear linear(std::move(weight), std::move(bias), std::move(packed));
   linear.pack_given();
   return linear;
@@ -110,8 +121,7 @@ Result<Linear> Linear::from_rows(
   const std::size_t strip_size =
       in_pairs ? kernels::pair_strip_size(in) : kernels::strip_size(in);
   const auto size = checked_product(std::array{strips, strip_size});
-  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
-                                   {size.value_or(~std::size_t{0})}));
+  HEADWISE_ASSIGN(auto packed, packed_memory(size.value_or(~std::size_t{0})));
   const auto pack = in_pairs ? kernels::pack_pair_strips : kernels::pack_strips;
   std::vector<Status> of_strips(strips);
   executor.parallel_for(strips, 1, [&](std::size_t begin, std::size_t end) {
@@ -153,9 +163,9 @@ Result<Linear> Linear::in_bf16() const try {
   if (arithmetic_ == Arithmetic::bf16) {
     return with_packed(packed_.clone(), arithmetic_);
   }
-  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
-                                   {kernels::count_strips(out_features()) *
-                                    kernels::pair_strip_size(in_features())}));
+  HEADWISE_ASSIGN(auto packed,
+                  packed_memory(kernels::count_strips(out_features()) *
+                                kernels::pair_strip_size(in_features())));
   kernels::pair_strips(packed_.data(), in_features(), out_features(),
                        packed.data());
   return with_packed(std::move(packed), Arithmetic::bf16);
@@ -168,9 +178,9 @@ Result<Linear> Linear::in_float32() const try {
     return with_packed(packed_.clone(), arithmetic_);
   }
   HEADWISE_TRY(check_given());
-  HEADWISE_ASSIGN(auto packed, Tensor<float, 1>::create_unset(
-                                   {kernels::count_strips(out_features()) *
-                                    kernels::strip_size(in_features())}));
+  HEADWISE_ASSIGN(auto packed,
+                  packed_memory(kernels::count_strips(out_features()) *
+                                kernels::strip_size(in_features())));
   auto linear = with_packed(std::move(packed), Arithmetic::exact);
   if (linear) {
     linear->pack_given();

@@ -19,6 +19,14 @@ RotaryConfig RotarySpec::config_of(std::size_t length) const {
   return made;
 }
 
+bool RotarySpec::differs(std::size_t length, std::size_t grown) const {
+  if (limit == 0 || grown <= limit) {
+    return false;
+  }
+  return std::holds_alternative<NtkScaling>(longer) ? length != grown
+                                                    : length <= limit;
+}
+
 void Description::keep_encoder() {
   if (encoder) {
     static_cast<NamedStack&>(*this) = *std::move(encoder);

@@ -46,6 +46,8 @@ struct RotarySpec {
   RotaryScaling longer{};
 
   RotaryConfig config_of(std::size_t length) const;
+  // Whether a sequence rotates otherwise once it has grown.
+  bool differs(std::size_t length, std::size_t grown) const;
 };
 
 // DeBERTa's scores of contents with distances: projections of a table of

@@ -104,19 +104,6 @@ Status check_model_gates(std::string_view operation, HeadGateSpan gates,
   return ok();
 }
 
-Status check_sequences(std::string_view operation, const RaggedTokens& ids,
-                       std::size_t max_positions, std::size_t vocab_size) {
-  for (std::size_t b = 0; b < ids.size(); ++b) {
-    if (ids[b].size() > max_positions) {
-      return argument_error(operation, "tokens[" + std::to_string(b) + "]",
-                            message("has {} tokens", ids[b].size()),
-                            message("at most {}", max_positions),
-                            ErrorCode::out_of_range);
-    }
-  }
-  return check_tokens(ids, vocab_size);
-}
-
 Status check_training_pass(std::string_view operation, const ModelPass& pass,
                            std::size_t layers) {
   const std::initializer_list<std::pair<std::string_view, bool>> refused = {

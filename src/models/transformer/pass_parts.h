@@ -45,9 +45,6 @@ Status check_layer_number(std::string_view operation, std::string_view argument,
 Status check_model_gates(std::string_view operation, HeadGateSpan gates,
                          std::size_t layers,
                          FunctionRef<std::size_t(std::size_t)> heads_in);
-// How many tokens each sequence has, and which.
-Status check_sequences(std::string_view operation, const RaggedTokens& ids,
-                       std::size_t max_positions, std::size_t vocab_size);
 // What a forward pass of training does not take.
 Status check_training_pass(std::string_view operation, const ModelPass& pass,
                            std::size_t layers);

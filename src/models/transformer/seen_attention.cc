@@ -1,5 +1,6 @@
 #include "transformer/seen_attention.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "headwise/attention/forward.h"
@@ -60,6 +61,16 @@ Result<Tensor<float, 4>> weights_of_head(const HookedHeads& heads,
   return weights;
 }
 
+Result<Tensor<float, 4>> head_of(const Tensor<float, 4>& weights,
+                                 std::size_t h) {
+  const auto [B, H, Lq, Lkv] = weights.extents();
+  HEADWISE_ASSIGN(auto one, Tensor<float, 4>::create_unset({B, 1, Lq, Lkv}));
+  for (std::size_t b = 0; b < B && one.size() != 0; ++b) {
+    std::copy_n(&weights(b, h, 0, 0), Lq * Lkv, &one(b, 0, 0, 0));
+  }
+  return one;
+}
+
 }  // namespace
 
 Result<SeenAttention> attend(const MultiHeadAttention& attention,
@@ -68,7 +79,8 @@ Result<SeenAttention> attend(const MultiHeadAttention& attention,
   const AttentionCall& as_given = call;
   HeadHooks hooks =
       call.layer.hooks != nullptr ? *call.layer.hooks : HeadHooks{};
-  if (!seen.heads.empty()) {
+  const bool cached = call.layer.cache != nullptr;
+  if (!seen.heads.empty() && !cached) {
     hooks.see_inputs =
         [&, given = hooks.see_inputs](const HookedHeads& heads) -> Status {
       for (const std::size_t h : seen.heads) {
@@ -87,12 +99,18 @@ Result<SeenAttention> attend(const MultiHeadAttention& attention,
     options.bias =
         dense<3>(call.bias_of_pairs->view(), {Axis::H, Axis::Lq, Axis::Lkv});
   }
-  options.attn_weights = seen.all ? AttnWeights::per_head : AttnWeights::none;
+  const bool all = seen.all || (cached && !seen.heads.empty());
+  options.attn_weights = all ? AttnWeights::per_head : AttnWeights::none;
   HEADWISE_ASSIGN(auto result, attention.forward(call.query, call.key, call.key,
                                                  options, call.layer));
   made.output = std::move(result.output);
   if (seen.all) {
     made.attn_weights.push_back(std::move(result.attn_weights));
+  } else if (all) {
+    for (const std::size_t h : seen.heads) {
+      HEADWISE_ASSIGN(made.attn_weights.emplace_back(),
+                      head_of(result.attn_weights, h));
+    }
   }
   return made;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "headwise/base/half.h"
+#include "transformer/cached_sequences.h"
 
 namespace headwise::inline HEADWISE_ABI::transformer {
 
@@ -38,7 +39,7 @@ std::vector<TokenId> StackPass::positions(std::size_t b) const {
   const EmbeddingSpec& spec = stack_.embedding;
   std::vector<TokenId> found;
   found.reserve(ids()[b].size());
-  std::size_t position = spec.first_position;
+  std::size_t position = spec.first_position + before(b);
   for (const TokenId id : ids()[b]) {
     const bool is_counted = !spec.uncounted || id != *spec.uncounted;
     found.push_back(static_cast<TokenId>(is_counted ? position++
@@ -118,7 +119,7 @@ Result<Tensor<float, 2>> StackPass::bias_of_keys(std::size_t layer) const {
   }
   const std::vector<std::size_t> heads = stack_.heads_in(layer);
   HEADWISE_ASSIGN(auto bias, Tensor<float, 2>::create_unset(
-                                 {heads.size(), max_sequence_length(ids())}));
+                                 {heads.size(), most_keys(layer)}));
   for (std::size_t h = 0; h < heads.size(); ++h) {
     for (std::size_t j = 0; j < bias.extent(1); ++j) {
       const float product = slopes[heads[h]] * static_cast<float>(j);
@@ -130,14 +131,64 @@ Result<Tensor<float, 2>> StackPass::bias_of_keys(std::size_t layer) const {
 }
 
 HeadHooks StackPass::hooks_of(HookPlace at) const {
-  return input_.is_encoder ? HeadHooks{} : hooks_at(input_.pass.hooks, at);
+  if (input_.is_encoder) {
+    at.kind = AttentionKind::encoder;
+  }
+  return hooks_at(input_.pass.hooks, at);
 }
 
 LayerOptions StackPass::layer_options_of(std::size_t n,
                                          const HeadHooks& hooks) const {
-  return input_.is_encoder ? LayerOptions{}
-                           : layer_options(input_.pass.head_gates, n,
-                                           input_.pass.hooks, hooks);
+  return layer_options(
+      input_.is_encoder ? HeadGateSpan() : input_.pass.head_gates, n,
+      input_.pass.hooks, hooks);
+}
+
+void StackPass::continue_cached(std::size_t n, std::size_t first_sequence,
+                                std::size_t sequences, Continued& continued,
+                                LayerOptions& options) const {
+  if (input_.cached == nullptr || !input_.cached->layers[n]) {
+    return;
+  }
+  for (std::size_t b = first_sequence; b < first_sequence + sequences; ++b) {
+    continued.ids.push_back(input_.cached->sequences[b]->ids[n]);
+    for (std::size_t t = 0; t < ids()[b].size(); ++t) {
+      continued.positions.push_back(static_cast<std::int64_t>(before(b) + t));
+    }
+  }
+  options.cache = &*input_.cached->layers[n];
+  options.sequences = continued.ids;
+  if (stack_.layers[n].rotary) {
+    const TensorView<const std::int64_t, 2> positions(
+        continued.positions.data(), {1, continued.positions.size()});
+    options.positions = {positions, positions};
+  }
+}
+
+std::size_t StackPass::before(std::size_t b) const {
+  return input_.cached != nullptr ? input_.cached->sequences[b]->given : 0;
+}
+
+std::size_t StackPass::rotation_length(std::size_t b) const {
+  const std::size_t added = ids()[b].size();
+  return input_.cached != nullptr
+             ? input_.cached->sequences[b]->rotation_length(added)
+             : added;
+}
+
+std::size_t StackPass::keys(std::size_t n, std::size_t b) const {
+  const std::size_t added = ids()[b].size();
+  return input_.cached != nullptr
+             ? input_.cached->sequences[b]->held_in(n) + added
+             : added;
+}
+
+std::size_t StackPass::most_keys(std::size_t n) const {
+  std::size_t most = 0;
+  for (std::size_t b = 0; b < ids().size(); ++b) {
+    most = std::max(most, keys(n, b));
+  }
+  return most;
 }
 
 template <class Use>

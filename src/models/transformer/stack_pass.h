@@ -34,6 +34,12 @@ class StackPass {
                                       : Executor::default_executor()),
         offsets_(offsets_of(input.ids)) {}
 
+  // What the options of a layer's call over a cache look into.
+  struct Continued {
+    std::vector<SequenceId> ids{};
+    std::vector<std::int64_t> positions{};
+  };
+
   const StackSpec& stack() const { return stack_; }
   const StackParams& params() const { return params_; }
   const StackInput& input() const { return input_; }
@@ -59,10 +65,20 @@ class StackPass {
   // A bias of a layer's keys, (heads, longest sequence); empty without one.
   // Errors: out_of_memory.
   Result<Tensor<float, 2>> bias_of_keys(std::size_t layer) const;
-  // Of an encoder-decoder, those of the decoder.
   HeadHooks hooks_of(HookPlace at) const;
   LayerOptions layer_options_of(std::size_t layer,
                                 const HeadHooks& hooks) const;
+  // What a cache adds to them, of a call of these sequences.
+  void continue_cached(std::size_t layer, std::size_t first_sequence,
+                       std::size_t sequences, Continued& continued,
+                       LayerOptions& options) const;
+  // How many tokens came before those of a sequence, and the length that
+  // decides on its rotations.
+  std::size_t before(std::size_t b) const;
+  std::size_t rotation_length(std::size_t b) const;
+  // The keys of a sequence in a layer, and the most that one has.
+  std::size_t keys(std::size_t layer, std::size_t b) const;
+  std::size_t most_keys(std::size_t layer) const;
   // The rows around each row of x, side by side: (1, rows, width * E).
   Result<Rows> around(const Rows& x) const;
   // Its way back: the gradient by x.

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "headwise/attention/statistics_options.h"
 #include "headwise/steps/activation.h"
 #include "run/float_environment.h"
+#include "transformer/cached_cross.h"
 #include "transformer/convolution.h"
 #include "transformer/distance_bias.h"
 #include "transformer/feed_forward.h"
@@ -178,21 +180,39 @@ class StackRun : private StackPass {
 
   // Attention of a decoder's tokens to those of its encoder, added to x.
   Status look_at_encoder(std::size_t n, const CrossAttention& cross, Rows& x) {
-    const Encoded& encoded = *input().encoded;
     HEADWISE_ASSIGN(const Rows* const in, taken(cross.around.before, x));
     const SeenHeads seen = seen_heads(AttentionKind::cross, n);
-    HEADWISE_ASSIGN(
-        const auto made,
-        transformer::attend(
-            cross.attention,
-            {.query = *in,
-             .key = encoded.rows,
-             .options = {.scale = stack().heads.scale,
-                         .offsets = Offsets(offsets(), encoded.offsets),
-                         .executor = &executor()}},
-            seen));
+    HEADWISE_ASSIGN(const auto made, attend_across(n, cross, *in, seen));
     HEADWISE_TRY(show_weights(AttentionKind::cross, n, seen, made));
     return add_part(made.output, cross.around.behind, x, executor());
+  }
+
+  Result<SeenAttention> attend_across(std::size_t n,
+                                      const CrossAttention& cross,
+                                      const Rows& x,
+                                      const SeenHeads& seen) const {
+    if (input().cached != nullptr) {
+      return attend_to_encoded({.attention = cross.attention,
+                                .layer = n,
+                                .scale = stack().heads.scale,
+                                .query = x,
+                                .offsets = offsets(),
+                                .sequences = input().cached->sequences,
+                                .pass = input().pass,
+                                .executor = executor()},
+                               seen);
+    }
+    const Encoded& encoded = *input().encoded;
+    const HeadHooks hooks = hooks_of({n, 0, AttentionKind::cross});
+    return transformer::attend(
+        cross.attention,
+        {.query = x,
+         .key = encoded.rows,
+         .options = {.scale = stack().heads.scale,
+                     .offsets = Offsets(offsets(), encoded.offsets),
+                     .executor = &executor()},
+         .layer = layer_options({}, n, input().pass.hooks, hooks)},
+        seen);
   }
 
   Result<Rows> attend(std::size_t n, const Rows& x) const {
@@ -211,14 +231,36 @@ class StackRun : private StackPass {
 
   Result<SeenAttention> attend_together(std::size_t n, const Rows& x,
                                         const SeenHeads& seen) const {
-    const HeadHooks hooks = hooks_of({n});
+    const HeadHooks hooks = hooks_of(
+        {n, 0, AttentionKind::self, ids().size() == 1 ? before(0) : 0});
     AttentionCall call{.query = x,
                        .key = x,
                        .options = options_of(n),
                        .layer = layer_options_of(n, hooks)};
     HEADWISE_ASSIGN(const auto key_bias, bias_of_keys(n));
     call.bias_of_keys = key_bias.size() != 0 ? &key_bias : nullptr;
-    return transformer::attend(params().layers[n]->attention, call, seen);
+    Continued continued;
+    continue_cached(n, 0, ids().size(), continued, call.layer);
+    return attend_and_measure({n}, call, seen);
+  }
+
+  // With what is seen of the statistics of its rows.
+  Result<SeenAttention> attend_and_measure(HookPlace at, AttentionCall& call,
+                                           const SeenHeads& seen) const {
+    const MultiHeadAttention& attention = params().layers[at.layer]->attention;
+    const auto& see = input().pass.see_statistics;
+    Tensor<float, 4> statistics;
+    if (see && call.layer.cache != nullptr) {
+      HEADWISE_ASSIGN(statistics, Tensor<float, 4>::create_unset(
+                                      {1, attention.config().num_heads,
+                                       call.query.extent(1), kStatistics}));
+      call.layer.statistics = statistics.view();
+    }
+    HEADWISE_ASSIGN(auto made, transformer::attend(attention, call, seen));
+    if (statistics.size() != 0) {
+      HEADWISE_TRY(see(at, statistics));
+    }
+    return made;
   }
 
   // Sequence by sequence: its length decides on the rotation, or its tokens on
@@ -234,7 +276,7 @@ class StackRun : private StackPass {
           all.attn_weights.emplace_back(),
           Tensor<float, 4>::create(
               {ids().size(), seen.all ? block.attention.config().num_heads : 1,
-               longest, longest}));
+               longest, most_keys(n)}));
     }
     for (std::size_t b = 0; b < ids().size(); ++b) {
       const std::size_t length = ids()[b].size();
@@ -244,13 +286,16 @@ class StackRun : private StackPass {
       const auto first = static_cast<std::size_t>(offsets()[b]);
       const TensorView<const float, 3> rows(&x(0, first, 0),
                                             {1, length, x.extent(2)});
-      const HeadHooks hooks = hooks_of({n, first});
+      const HeadHooks hooks =
+          hooks_of({n, first, AttentionKind::self, before(b)});
       AttentionCall call{.query = rows,
                          .key = rows,
                          .options = options_of(n),
                          .layer = layer_options_of(n, hooks)};
       call.options.offsets = {};
-      HEADWISE_ASSIGN(const auto rotary, rotary_of(n, length));
+      Continued continued;
+      continue_cached(n, b, 1, continued, call.layer);
+      HEADWISE_ASSIGN(const auto rotary, rotary_of(n, rotation_length(b)));
       call.layer.rotary = rotary ? &*rotary : nullptr;
       Tensor<float, 3> bias;
       if (stack().heads.distances) {
@@ -259,12 +304,13 @@ class StackRun : private StackPass {
         call.bias_of_pairs = bias.size() != 0 ? &bias : nullptr;
       }
       HEADWISE_ASSIGN(const auto one,
-                      transformer::attend(block.attention, call, seen));
+                      attend_and_measure({n, first}, call, seen));
       std::ranges::copy(one.output.elements(), &all.output(0, first, 0));
+      const std::size_t keys_of_one = keys(n, b);
       for (std::size_t w = 0; w < one.attn_weights.size(); ++w) {
         const Tensor<float, 4>& weights = one.attn_weights[w];
-        for (std::size_t row = 0; row < weights.size() / length; ++row) {
-          std::copy_n(weights.data() + row * length, length,
+        for (std::size_t row = 0; row < weights.size() / keys_of_one; ++row) {
+          std::copy_n(weights.data() + row * keys_of_one, keys_of_one,
                       &all.attn_weights[w](b, row / length, row % length, 0));
         }
       }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/decode/kv_cache.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/transformer/model_pass.h"
 #include "headwise/version.h"
@@ -21,13 +22,22 @@ struct Encoded {
   std::vector<std::int64_t> offsets;
 };
 
+struct CachedSequence;
+
+// The sequences of a pass over the next tokens, in the caches of the layers.
+struct CachedPass {
+  std::vector<std::optional<KvCache>>& layers;
+  std::vector<CachedSequence*> sequences;
+};
+
 struct StackInput {
   const RaggedTokens& ids;
   const ModelPass& pass;
-  // Of an encoder-decoder's decoder; null: none.
+  // Of an encoder-decoder's decoder, without a cache; null: none.
   const Encoded* encoded = nullptr;
-  // This is the encoder of an encoder-decoder: of the pass, only
-  // see_attn_weights concerns it.
+  const CachedPass* cached = nullptr;  // null: none
+  // This is the encoder of an encoder-decoder: of the pass, only hooks and
+  // see_attn_weights concern it.
   bool is_encoder = false;
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "transformer/cached_sequences.h"
 #include "transformer/open_model.h"
 #include "transformer/params.h"
 #include "transformer/pass_parts.h"
@@ -30,30 +31,6 @@ using transformer::StackSpec;
 
 namespace {
 
-Status check_ids(const RaggedTokens& ids, std::string_view name,
-                 const TransformerShape& shape) {
-  const std::size_t most = shape.max_positions;
-  for (std::size_t b = 0; b < ids.size(); ++b) {
-    const std::string place = std::string(name) + "[" + std::to_string(b) + "]";
-    if (most != 0 && ids[b].size() > most) {
-      return argument_error(
-          kTransformer, place, message("has {} tokens", ids[b].size()),
-          message("at most {}", most), ErrorCode::out_of_range);
-    }
-    for (std::size_t t = 0; t < ids[b].size(); ++t) {
-      const TokenId id = ids[b][t];
-      if (id < 0 || static_cast<std::uint64_t>(id) >= shape.vocab_size) {
-        return argument_error(
-            kTransformer, place + "[" + std::to_string(t) + "]",
-            message("is {}", id),
-            message("0 to vocab_size - 1 = {}", shape.vocab_size - 1),
-            ErrorCode::out_of_range);
-      }
-    }
-  }
-  return ok();
-}
-
 Status check_decoder_ids(const RaggedTokens* decoder_ids, std::size_t sequences,
                          const TransformerShape& shape) {
   const bool is_given = decoder_ids != nullptr;
@@ -71,33 +48,47 @@ Status check_decoder_ids(const RaggedTokens* decoder_ids, std::size_t sequences,
   return is_given ? check_ids(*decoder_ids, "decoder_ids", shape) : ok();
 }
 
+// The index of a head among those of its layer. Errors: invalid_argument, in
+// the name of `name`.
+Result<std::size_t> index_of_head(const AttentionPlace& place,
+                                  std::string_view name,
+                                  const Description& description,
+                                  const TransformerShape& shape) {
+  const auto& [kind, layer, head] = place;
+  const bool of_encoder = kind == AttentionKind::encoder;
+  const bool is_there = kind == AttentionKind::self || shape.encoder_layers;
+  const std::size_t layers =
+      of_encoder ? shape.encoder_layers : shape.num_layers;
+  const std::size_t count = of_encoder ? shape.encoder_heads : shape.num_heads;
+  if (!is_there) {
+    return argument_error(kTransformer, name, message("is {}", name_of(place)),
+                          "a head of a model without an encoder, LAYER.HEAD");
+  }
+  if (layer >= layers || head.value_or(count) >= count) {
+    return argument_error(
+        kTransformer, name, message("is {}", name_of(place)),
+        message("one of {} layers with {} heads each", layers, count));
+  }
+  if (kind == AttentionKind::cross) {
+    return *head;
+  }
+  const std::vector<std::size_t> left =
+      (of_encoder ? description.encoder->stack : description.stack)
+          .heads_in(layer);
+  const auto found = std::ranges::lower_bound(left, *head);
+  if (found == left.end() || *found != *head) {
+    return argument_error(kTransformer, name, message("is {}", name_of(place)),
+                          "a head that was not pruned");
+  }
+  return static_cast<std::size_t>(found - left.begin());
+}
+
 Status check_heads(const std::vector<AttentionPlace>& heads,
                    const Description& description,
                    const TransformerShape& shape) {
   for (std::size_t n = 0; n < heads.size(); ++n) {
-    const auto& [kind, layer, head] = heads[n];
-    const bool of_encoder = kind == AttentionKind::encoder;
-    const bool is_there = kind == AttentionKind::self || shape.encoder_layers;
-    const std::size_t layers = of_encoder ? shape.encoder_layers
-                               : is_there ? shape.num_layers
-                                          : 0;
-    const std::size_t count =
-        of_encoder ? shape.encoder_heads : shape.num_heads;
-    if (layer >= layers || head.value_or(count) >= count) {
-      return argument_error(
-          kTransformer, "heads[" + std::to_string(n) + "]",
-          message("is {}.{}", layer, head.value_or(0)),
-          message("one of {} layers with {} heads each", layers, count));
-    }
-    if (kind != AttentionKind::cross &&
-        !std::ranges::binary_search(
-            (of_encoder ? description.encoder->stack : description.stack)
-                .heads_in(layer),
-            *head)) {
-      return argument_error(kTransformer, "heads[" + std::to_string(n) + "]",
-                            message("is {}.{}", layer, *head),
-                            "a head that was not pruned");
-    }
+    HEADWISE_TRY(index_of_head(heads[n], "heads[" + std::to_string(n) + "]",
+                               description, shape));
   }
   return ok();
 }
@@ -175,7 +166,39 @@ TransformerShape shape_of(const Description& description) {
   return shape;
 }
 
+// Errors: those of check_model_gates().
+Status check_gates(const ModelPass& pass, const Params& params) {
+  const auto& layers = params.stack.layers;
+  return check_model_gates(
+      kTransformer, pass.head_gates, layers.size(),
+      [&](std::size_t n) { return layers[n]->attention.config().num_heads; });
+}
+
 }  // namespace
+
+Status check_ids(const RaggedTokens& ids, std::string_view name,
+                 const TransformerShape& shape) {
+  const std::size_t most = shape.max_positions;
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    const std::string place = std::string(name) + "[" + std::to_string(b) + "]";
+    if (most != 0 && ids[b].size() > most) {
+      return argument_error(
+          kTransformer, place, message("has {} tokens", ids[b].size()),
+          message("at most {}", most), ErrorCode::out_of_range);
+    }
+    for (std::size_t t = 0; t < ids[b].size(); ++t) {
+      const TokenId id = ids[b][t];
+      if (id < 0 || static_cast<std::uint64_t>(id) >= shape.vocab_size) {
+        return argument_error(
+            kTransformer, place + "[" + std::to_string(t) + "]",
+            message("is {}", id),
+            message("0 to vocab_size - 1 = {}", shape.vocab_size - 1),
+            ErrorCode::out_of_range);
+      }
+    }
+  }
+  return ok();
+}
 
 Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
                   const Description& description, const Params& params,
@@ -196,10 +219,11 @@ Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
         Extents<2>{static_cast<std::size_t>(offsets_of(rows).back()),
                    shape.hidden_size}));
   }
-  HEADWISE_TRY(check_model_gates(
-      kTransformer, pass.head_gates, shape.num_layers, [&](std::size_t n) {
-        return params.stack.layers[n]->attention.config().num_heads;
-      }));
+  if (pass.see_statistics) {
+    return value_error(kTransformer, "see_statistics", "given",
+                       "a cache with it");
+  }
+  HEADWISE_TRY(check_gates(pass, params));
   const StackParams& stack = params.stack;
   return check_token_types(
       pass.token_types, ids,
@@ -278,6 +302,9 @@ Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
     const auto& [description, params, shape, use, arithmetic, heads, names] =
         *state_;
+    if (pass.cache != nullptr) {
+      return next_hidden(ids, pass);
+    }
     HEADWISE_TRY(check_pass(ids, pass, description, params, shape));
     std::optional<Encoded> encoded;
     if (description.encoder) {
@@ -293,6 +320,43 @@ Result<Tensor<float, 2>> Transformer::hidden(const RaggedTokens& ids,
                                .encoded = encoded ? &*encoded : nullptr}));
     return std::move(x).without_batch();
   });
+}
+
+Result<Tensor<float, 2>> Transformer::next_hidden(const RaggedTokens& ids,
+                                                  const ModelPass& pass) const {
+  const auto& [description, params, shape, use, arithmetic, heads, names] =
+      *state_;
+  ModelCache::State& cache = *pass.cache->state_;
+  if (cache.model != state_.get()) {
+    return argument_error(kTransformer, "cache", "is of another model",
+                          "one that was created for this one");
+  }
+  for (const auto& [name, given] :
+       {std::pair("from", pass.from.has_value()),
+        {"before_layer", pass.before_layer.has_value()},
+        {"token_types", !pass.token_types.empty()},
+        {"decoder_ids", pass.decoder_ids != nullptr},
+        {"hooks.trace", static_cast<bool>(pass.hooks.trace)}}) {
+    if (given) {
+      return value_error(kTransformer, name, "given", "none with a cache");
+    }
+  }
+  HEADWISE_TRY(check_ids(ids, "tokens", shape));
+  HEADWISE_TRY(check_heads(pass.heads, description, shape));
+  HEADWISE_TRY(check_gates(pass, params));
+  HEADWISE_ASSIGN(auto sequences, cache.take(pass.sequences, ids));
+  const transformer::CachedPass cached{cache.layers, sequences};
+  auto x = run_stack(description.stack, params.stack,
+                     {.ids = ids, .pass = pass, .cached = &cached});
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    if (x) {
+      sequences[b]->add(ids[b].size());
+    } else {
+      cache.erase(*sequences[b]);
+    }
+  }
+  HEADWISE_TRY(x);
+  return std::move(*x).without_batch();
 }
 
 Result<Tensor<float, 2>> Transformer::logits(TensorView<const float, 2> hidden,
@@ -340,6 +404,12 @@ Status Transformer::check_has_logits() const {
 
 const std::vector<std::size_t>& Transformer::heads_in(std::size_t layer) const {
   return state_->heads[layer];
+}
+
+Result<std::size_t> Transformer::place_of(const AttentionPlace& head) const {
+  return catching_out_of_memory([&] {
+    return index_of_head(head, "head", state_->description, state_->shape);
+  });
 }
 
 const MultiHeadAttention& Transformer::attention(std::size_t layer) const {

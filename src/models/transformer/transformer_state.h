@@ -33,6 +33,10 @@ struct Transformer::State {
   transformer::ParamNames names{};  // for training
 };
 
+// Errors: out_of_range, in the name of `name`, for ids outside the vocabulary
+// and for more tokens than positions.
+Status check_ids(const RaggedTokens& ids, std::string_view name,
+                 const TransformerShape& shape);
 // Errors: those of Transformer::hidden() for ids and a pass that do not fit.
 Status check_pass(const RaggedTokens& ids, const ModelPass& pass,
                   const transformer::Description& description,

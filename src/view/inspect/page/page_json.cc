@@ -79,6 +79,7 @@ Json page_json(const ViewPageSettings& settings) {
           {"key_tokens", settings.key_labels},
           {"query_special", settings.query_special},
           {"key_special", settings.key_special},
+          {"generated_from", settings.generated_from},
           {"statistics", statistics_json(settings.cross)}};
 }
 

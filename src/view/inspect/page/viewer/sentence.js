@@ -1,12 +1,37 @@
-// The sentence as text: the token in view colours the tokens that it attends to.
+// The sentence as text: the token in view colours the tokens that it attends to. A token
+// that a model generated stands for the query that chose it, the one before it.
 {
   const {make} = headwise.dom;
   const {sizeOf} = headwise.lines;
   const MOST = 4096;  // tokens; of longer texts, those of the window
 
   // The tokens that an axis shows, which can be pointed at if they are queries.
-  const words = (axis, indices, queries) => Array.from(indices, index => make('span', {
-    class: 'word', 'data-query': queries && index}, headwise.tokens.node(axis.tokens[index])));
+  function words(axis, indices, queries) {
+    const {generated_from: first, kind} = headwise.page;
+    const isGenerated = index => first !== null && first > 0 && index >= first &&
+        (queries || kind === 'self');
+    return Array.from(indices, index => make('span', {
+      class: isGenerated(index) ? 'word word-generated' : 'word',
+      'data-query': queries && (isGenerated(index) ? index - 1 : index),
+    }, headwise.tokens.node(axis.tokens[index])));
+  }
+
+  // The heads whose mean is shown; none: the one in view.
+  const meanHeads = () => headwise.state.get().mean.split(',')
+      .map(id => headwise.heads.find(...id.split('.'))).filter(Boolean);
+
+  // Takes the head in view into the mean, or out of it.
+  function meanTools(head) {
+    const {t, state} = headwise;
+    const ids = meanHeads().map(one => one.id);
+    const others = ids.filter(id => id !== head.id);
+    const has = others.length < ids.length;
+    return make('p', {class: 'tools'},
+        headwise.dom.button('mean', has ? t('Take {0} out of the mean', head.id) :
+            t('Add {0} to a mean', head.id),
+        () => state.set({mean: (has ? others : [...ids, head.id]).join(',')})),
+        ids.length > 0 && make('span', {class: 'quiet'}, t('mean of {0}', ids.join(', '))));
+  }
 
   class Sentence {
     constructor(head) {
@@ -30,7 +55,8 @@
       this.node = make('div', {id: 'sentence', class: 'sentence', tabindex: '0', role: 'group',
                                'aria-label': t('sentence.label')},
           one ? null : line(t('axis.query'), this.queries),
-          line(one ? '' : t('axis.key'), this.keys));
+          line(one ? '' : t('axis.key'), this.keys),
+          headwise.page.generated_from !== null ? meanTools(head) : null);
       this.node.addEventListener('pointerover', event => this.point(event));
       this.node.addEventListener('pointerleave', () => headwise.pick.point(null));
       this.node.addEventListener('click', async event => {
@@ -41,8 +67,12 @@
       this.follow();
     }
 
-    row(query) {
-      return headwise.weights.line(this.head, Int32Array.of(query), this.indices);
+    async row(query) {
+      const of = head => headwise.weights.line(head, Int32Array.of(query), this.indices);
+      const heads = meanHeads();
+      if (heads.length === 0) return of(this.head);
+      const rows = await Promise.all(heads.map(of));
+      return rows[0].map((_, n) => rows.reduce((sum, row) => sum + row[n], 0) / rows.length);
     }
 
     // Pointing at a token selects its strongest pair.

@@ -16,6 +16,7 @@
     hide: false, renormalise: true,  // special tokens
     measure: 'attention',            // what is shown: attention, norm, gradient
     through: '', output: null, input: null,  // rollout or flow; tokens, the latter pinned
+    mean: '',          // "layer.head,..": whose mean colours the sentence; '': the head's
     part: '',          // of a pair of sentences: AB shows attention from A to B
     table: false,
     palette: 'viridis', theme: '', lang: '',
