@@ -52,12 +52,12 @@ print(sorted(seconds)[2])
 class Workload:
     name = "gpt2_512"
 
-    def __init__(self, scratch, log):
+    def __init__(self, scratch, log, ids=tuple(IDS), new_tokens=0):
         self.model = scratch / "model"
         self.model.mkdir()
         print("forward_model.py: once", file=sys.stderr)
         done = subprocess.run([sys.executable, "-B", HERE / "peers/forward_model.py",
-                               self.model, ",".join(map(str, IDS))],
+                               self.model, ",".join(map(str, ids)), str(new_tokens)],
                               stdout=log, stderr=log)
         if done.returncode != 0:
             raise Refused(f"forward_model.py ended with {done.returncode}; see the log "
@@ -67,9 +67,13 @@ class Workload:
             folder = self.folders[arithmetic] = scratch / arithmetic
             folder.mkdir()
             (folder / "workload.json").write_text(json.dumps(
-                {"kind": "forward", "model": str(self.model), "ids": IDS,
-                 "arithmetic": arithmetic}))
-        self.reference = np.fromfile(self.model / "logits.f64")
+                {"kind": "forward", "model": str(self.model), "ids": list(ids),
+                 "arithmetic": arithmetic, "new_tokens": new_tokens}))
+        self.reference = np.fromfile(self.model / "reference.f64")
+        # What a token reads: the parameters, and on average half of the cache.
+        size = (self.model / "model.safetensors").stat().st_size
+        cache = 2 * LAYERS * WIDTH * 4 * (len(ids) + new_tokens / 2)
+        self.bytes = {"headwise": size + cache, "headwise_bf16": size / 2 + cache}
 
 
 def started(options, threads, log):

@@ -1,10 +1,10 @@
 """A GPT-2 of 124 million random parameters, as each engine reads it:
-forward_model.py FOLDER IDS
+forward_model.py FOLDER IDS NEW_TOKENS
 
     config.json, model.safetensors, tokenizer.json     transformers, headwise
     ctranslate2/                                        CTranslate2
     model.gguf, model-bf16.gguf                         llama.cpp
-    logits.f64                                          the last token's, in float64"""
+    reference.f64     in float64: the last token's logits, or the generated ids"""
 import json
 import pathlib
 import sys
@@ -58,7 +58,7 @@ def write_gguf(folder, config, name, bf16):
     writer.close()
 
 
-def main(folder, ids):
+def main(folder, ids, new_tokens):
     torch.manual_seed(0)
     config = transformers.GPT2Config()
     model = transformers.GPT2LMHeadModel(config).eval()
@@ -68,9 +68,17 @@ def main(folder, ids):
         str(folder / "ctranslate2"))
     write_gguf(folder, config, "model.gguf", bf16=False)
     write_gguf(folder, config, "model-bf16.gguf", bf16=True)
+    given = torch.tensor([ids])
+    model = model.double()
     with torch.inference_mode():
-        logits = model.double()(torch.tensor([ids]), logits_to_keep=1).logits
-    logits.numpy().tofile(folder / "logits.f64")
+        if new_tokens == 0:
+            made = model(given, logits_to_keep=1).logits
+        else:
+            made = model.generate(given, do_sample=False, min_new_tokens=new_tokens,
+                                  max_new_tokens=new_tokens, eos_token_id=-1,
+                                  attention_mask=torch.ones_like(given))[:, len(ids):]
+    made.double().numpy().tofile(folder / "reference.f64")
 
 
-main(pathlib.Path(sys.argv[1]), [int(each) for each in sys.argv[2].split(",")])
+main(pathlib.Path(sys.argv[1]), [int(each) for each in sys.argv[2].split(",")],
+     int(sys.argv[3]))

@@ -1,5 +1,5 @@
 """transformers on PyTorch with its default attention, sdpa; the logits of the last
-token alone."""
+token alone, or the likeliest tokens."""
 import torch
 import transformers
 
@@ -14,11 +14,17 @@ def make(peer, spec):
                                                          dtype=DTYPES[peer]).eval()
     ids = torch.tensor([spec["ids"]])
 
+    new = spec.get("new_tokens", 0)
+
     def run():
         with torch.inference_mode():
-            return model(ids, use_cache=False, logits_to_keep=1).logits
+            if new == 0:
+                return model(ids, use_cache=False, logits_to_keep=1).logits
+            return model.generate(ids, do_sample=False, min_new_tokens=new,
+                                  max_new_tokens=new, eos_token_id=-1,
+                                  attention_mask=torch.ones_like(ids))[:, ids.shape[1]:]
 
-    return run, lambda logits: {"out": logits[0].float().numpy()}
+    return run, lambda made: {"out": made[0].float().numpy()}
 
 
 torch.set_num_threads(threads())

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "headwise/generate/generator.h"
 #include "headwise/json/json.h"
 #include "served_arithmetic.h"
 #include "shell/read_text.h"
@@ -50,12 +51,37 @@ Result<ServedForward> ServedForward::read(const std::filesystem::path& folder,
                   served_arithmetic("workload.json", name));
   HEADWISE_ASSIGN(auto read,
                   Transformer::read(model, {.arithmetic = arithmetic}));
+  std::uint64_t new_tokens = 0;
+  if (const Json* const given = json->find("new_tokens"); given != nullptr) {
+    given->get(new_tokens);
+  }
   return ServedForward(std::move(read),
                        {std::vector<TokenId>(ids.begin(), ids.end())},
-                       executor);
+                       new_tokens, executor);
+}
+
+Status ServedForward::generate() {
+  generated_.clear();
+  HEADWISE_ASSIGN(
+      auto generator,
+      Generator::create(model_, {.max_tokens = ids_[0].size() + new_tokens_,
+                                 .executor = executor_}));
+  HEADWISE_TRY(
+      generator.add({.prompt = ids_[0], .max_new_tokens = new_tokens_}));
+  while (!generator.done()) {
+    HEADWISE_TRY(
+        generator.step([&](const GeneratedToken& token) -> Result<bool> {
+          generated_.push_back(static_cast<float>(token.id));
+          return true;
+        }));
+  }
+  return ok();
 }
 
 Status ServedForward::run() {
+  if (new_tokens_ != 0) {
+    return generate();
+  }
   HEADWISE_ASSIGN(const auto hidden,
                   model_.hidden(ids_, {.executor = executor_}));
   const TensorView<const float, 2> last(&hidden(hidden.extent(0) - 1, 0),
@@ -65,7 +91,8 @@ Status ServedForward::run() {
 }
 
 std::vector<BenchCase::Output> ServedForward::outputs() {
-  return {{"out", logits_.elements()}};
+  return {{"out", new_tokens_ != 0 ? std::span<const float>(generated_)
+                                   : logits_.elements()}};
 }
 
 }  // namespace headwise::cli

@@ -12,6 +12,7 @@
 // token.
 //
 // Example:
+//   Transformer model = Transformer::read("model").value();
 //   Generator generator = Generator::create(model, {.max_tokens =
 //   512}).value(); std::size_t request = generator.add({.prompt = {1, 450,
 //   4996}}).value(); while (!generator.done()) {

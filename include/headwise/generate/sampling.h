@@ -8,8 +8,7 @@
 // the step alone, on every machine.
 //
 // Example:
-//   TokenId id = next_token(logits, {.temperature = 0.8, .top_p =
-//   0.9}).value();
+//   TokenId id = next_token(logits.elements(), {.temperature = 0.8}).value();
 #pragma once
 
 #include <cstddef>

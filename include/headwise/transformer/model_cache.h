@@ -18,6 +18,7 @@
 // One pass at a time may use a cache; the model must outlive it.
 //
 // Example:
+//   Transformer model = Transformer::read("model").value();
 //   ModelCache cache = ModelCache::create(model, {.max_tokens = 512}).value();
 //   SequenceId id = cache.begin().value();
 //   RaggedTokens prompt = {{1, 450, 4996}};
