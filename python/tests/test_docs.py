@@ -225,6 +225,15 @@ def test_interventions(run, tmp_path, monkeypatch, write):
     assert (tmp_path / "page.html").exists()
 
 
+def test_generate(run, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    tf = pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    write_small_smollm2(tf, tmp_path / "SmolLM2-135M")
+    names = run("generate", ["C++ and Python"], {})
+    assert names["text"].attn_weights["18.6"].shape[0] == len(names["text"].ids)
+
+
 def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     tf = pytest.importorskip("transformers")
@@ -244,7 +253,7 @@ def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
 
 def test_every_block_is_run_by_a_test():
     """A new page or block of Python needs a test above."""
-    known = {"python", "python-interventions", "pytorch", "tokenizer", "transformers",
+    known = {"generate", "python", "python-interventions", "pytorch", "tokenizer", "transformers",
              "viewer", "weights-from-fused-attention"}
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if list(examples(path.stem))}
     assert pages <= known

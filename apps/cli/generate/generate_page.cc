@@ -77,12 +77,14 @@ class PartsPage {
  public:
   PartsPage(const GenerateFlags& flags, const LanguageModel& model,
             const Executor& executor, const std::vector<TokenId>& source,
-            const std::vector<TokenId>& target, std::string text)
+            const std::vector<TokenId>& target, std::string prompt,
+            std::string text)
       : flags_(flags),
         model_(model),
         executor_(executor),
         source_({source}),
         target_({target}),
+        prompt_(std::move(prompt)),
         text_(std::move(text)) {}
 
   Result<std::string> html() const {
@@ -121,7 +123,11 @@ class PartsPage {
     if (!of_encoder) {
       settings.generated_from = 1;
     }
-    describe(flags_, text_, settings);
+    describe(flags_,
+             of_encoder ? prompt_
+             : is_cross ? text_ + " | " + prompt_
+                        : text_,
+             settings);
     return settings;
   }
 
@@ -142,6 +148,7 @@ class PartsPage {
   const Executor& executor_;
   RaggedTokens source_;
   RaggedTokens target_;
+  std::string prompt_;
   std::string text_;
 };
 
@@ -151,16 +158,15 @@ Outcome write_generated_page(const GenerateFlags& flags, GenerateJob job,
                              const GeneratedText& text) {
   const bool has_encoder = job.model.model().shape().encoder_layers != 0;
   const TokenId start = job.model.settings().decoder_start;
-  const std::string shown_text =
-      job.texts[0] + (has_encoder ? " | " : "") + text.text;
   const auto model = std::move(job.model).into_language_model();
   const std::vector<TokenId>& prompt = job.prompts[0];
-  const auto html = has_encoder
-                        ? PartsPage(flags, *model, job.executor, prompt,
-                                    decoder_tokens({start}, text), shown_text)
-                              .html()
-                        : page_of_decoder(flags, *model, job.executor, prompt,
-                                          shown_text, text);
+  const auto html =
+      has_encoder
+          ? PartsPage(flags, *model, job.executor, prompt,
+                      decoder_tokens({start}, text), job.texts[0], text.text)
+                .html()
+          : page_of_decoder(flags, *model, job.executor, prompt,
+                            job.texts[0] + text.text, text);
   if (!html) {
     return error_of_option("--page", html.error());
   }

@@ -55,7 +55,7 @@ Result<CachedSequence*> ModelCache::State::find(SequenceId id) {
   if (id.slot >= sequences.size() || !sequences[id.slot].in_use ||
       sequences[id.slot].generation != id.generation) {
     return argument_error(kModelCache, "id", "is of no sequence",
-                          "that of one that begin() gave",
+                          "the id of a running sequence",
                           ErrorCode::out_of_range);
   }
   return &sequences[id.slot];
