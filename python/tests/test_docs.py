@@ -258,7 +258,7 @@ def test_every_block_is_run_by_a_test():
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if list(examples(path.stem))}
     assert pages <= known
     assert [heading for page in sorted(pages) for heading, _, _ in examples(page)] == [
-        "headwise for Python", "Gradients", "The layer with its projections", "Caches",
+        "C++ and Python", "headwise for Python", "Gradients", "The layer with its projections", "Caches",
         "The page of every head", "Safetensors files", "Sentences",
         "A corpus on Spark or Ray", "A corpus on Spark or Ray", "The steps of a call",
         "Prune a layer",
