@@ -363,6 +363,7 @@ def describe(spec, layers, masks, blocks):
         page[name] = spec[name]
     page["query_special"] = spec.get("query_special", [])
     page["key_special"] = spec.get("key_special", [])
+    page["generated_from"] = spec.get("generated_from")
     page["softcap"] = spec.get("softcap")
     page["t5_steps"] = t5_steps(spec["t5"])[0] if spec.get("t5") else None
     page["masks"] = shown

@@ -73,8 +73,8 @@ class Written(unittest.TestCase):
     def test_the_page_says_the_same_of_itself(self):
         for pair in self.pairs:
             for name in ("format", "version", "lang", "title", "kind", "query_tokens",
-                         "key_tokens", "query_special", "key_special", "num_queries",
-                         "num_keys", "head_dim", "query_start", "scale", "softcap",
+                         "key_tokens", "query_special", "key_special", "generated_from",
+                         "num_queries", "num_keys", "head_dim", "query_start", "scale", "softcap",
                          "t5_steps", "statistics", "row_statistics", "first_key", "separators"):
                 self.assertEqual(pair.page[name], pair.want[name], name)
             self.assertEqual(pair.page["coding"]["kind"], pair.want["coding"]["kind"])
