@@ -29,11 +29,12 @@ def save(gguf, folder, dtype):
     del read.config.quantization_config  # its weights are float32 now
     model = transformers.LlamaForCausalLM(read.config)
     model.load_state_dict(read.state_dict())
-    model = model.to(dtype)
-    model.save_pretrained(folder)
+    model.to(dtype).save_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, **name)
     tokenizer.save_pretrained(folder)
-    return model.float().eval(), tokenizer
+    # Read again: to() rounds the frequencies of the rotation, too.
+    return transformers.LlamaForCausalLM.from_pretrained(
+        folder, dtype=torch.float32).eval(), tokenizer
 
 
 def generated(program, folder, prompts):
