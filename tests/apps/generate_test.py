@@ -128,11 +128,18 @@ class GenerateTest(CliTest):
         word = f"t{whole['ids'][3]}"
         stopped = self.generate("gpt2", "t5 t17 t3", "--max-new-tokens", "8", "--stop", word)
         self.assertEqual(stopped["end"], "stop")
+        first = json.loads(self.succeed("generate", "--model", "gpt2", "--json", "--stop", word,
+                                        "--stop", "none", "t5 t17 t3"))["texts"][0]
+        self.assertEqual(first["text"], stopped["text"])
         self.assertEqual(stopped["text"], whole["text"][:whole["text"].index(word)])
+        (self.folder / "gpt2/tokenizer.json").unlink()
+        self.assertEqual(self.succeed("generate", "--model", "gpt2", "--ids", "5,17,3",
+                                      "--max-new-tokens", "8"),
+                         " ".join(map(str, whole["ids"])) + "\n")
         end = whole["ids"][2]
         (self.folder / "gpt2/generation_config.json").write_text(
             json.dumps({"eos_token_id": [1, end]}))
-        ended = self.generate("gpt2", "t5 t17 t3", "--max-new-tokens", "8")
+        ended = self.generate("gpt2", "--ids", "5,17,3", "--max-new-tokens", "8")
         self.assertEqual((ended["end"], ended["ids"][-1]), ("end_token", end))
 
     def test_bits_depend_on_a_prompt_alone(self):

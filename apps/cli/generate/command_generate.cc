@@ -144,7 +144,7 @@ std::string unused_text(const GenerateJob& job) {
 
 Outcome print_rest(const GenerateJob& job, const std::vector<Variant>& variants,
                    bool printed, const Streams& streams) {
-  HEADWISE_TRY(print(streams.out, printed ? "\n" : texts_text(variants)));
+  HEADWISE_TRY(print(streams.out, printed ? "\n" : texts_text(job, variants)));
   for (const Variant& variant : variants) {
     for (std::size_t n = 0; n < variant.texts.size(); ++n) {
       HEADWISE_TRY(print(streams.out, looked_at_text(job, variant.texts[n], n) +
@@ -191,7 +191,7 @@ void add_generate_options(const Arguments& command, GenerateFlags& flags) {
         "prompts as token ids, 5,17,3, or a file of sequences"},
        {"--max-new-tokens", &flags.max_new_tokens, count(),
         "generate at most N tokens (default 64)"},
-       {"--stop", &flags.stops, text("TEXT"),
+       {"--stop", &flags.stops, texts("TEXT"),
         "end before this text; may be given several times"},
        arithmetic_option(flags.arithmetic),
        threads_option(flags.threads),

@@ -1,6 +1,7 @@
 #include "generate_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -150,7 +151,8 @@ std::string loss_text(const GenerateJob& job, const Variant& variant,
       kept, job.options.keep_tokens, whole, whole - kept);
 }
 
-std::string texts_text(const std::vector<Variant>& variants) {
+std::string texts_text(const GenerateJob& job,
+                       const std::vector<Variant>& variants) {
   std::string text;
   for (const Variant& variant : variants) {
     for (std::size_t n = 0; n < variant.texts.size(); ++n) {
@@ -160,7 +162,10 @@ std::string texts_text(const std::vector<Variant>& variants) {
       } else if (variant.texts.size() > 1) {
         text += fmt::format("{}: ", n);
       }
-      text += variant.texts[n].text + "\n";
+      text += job.model.tokenizer() != nullptr
+                  ? variant.texts[n].text
+                  : fmt::format("{}", fmt::join(variant.texts[n].ids, " "));
+      text += "\n";
     }
   }
   return text;

@@ -17,9 +17,10 @@ std::string looked_at_text(const GenerateJob& job, const GeneratedText& text,
 // Empty without --keep-tokens.
 std::string loss_text(const GenerateJob& job, const Variant& variant,
                       std::size_t prompt);
-// The variants' texts, one after another; for several prompts each with its
-// number.
-std::string texts_text(const std::vector<Variant>& variants);
+// The variants' texts, one after another, or without a tokenizer their ids; for
+// several prompts each with its number.
+std::string texts_text(const GenerateJob& job,
+                       const std::vector<Variant>& variants);
 
 Json generated_json(const GenerateJob& job,
                     const std::vector<Variant>& variants);

@@ -141,6 +141,9 @@ void Arguments::declare(const OptionRow& row) const {
   if (row.takes.values != 1) {
     option->expected(row.takes.values);
   }
+  if (row.takes.each_time) {  // otherwise it would take the positional, too
+    option->allow_extra_args(false);
+  }
   if (row.more.is_required) {
     option->required();
   }

@@ -30,6 +30,12 @@ Takes text(std::string type) {
   return {.type = std::move(type), .check = not_empty()};
 }
 
+Takes texts(std::string type) {
+  Takes takes = text(std::move(type));
+  takes.each_time = true;
+  return takes;
+}
+
 Takes any_text(std::string type) { return {.type = std::move(type)}; }
 
 Takes choice(std::vector<std::string> names, std::string type) {

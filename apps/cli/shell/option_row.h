@@ -52,6 +52,7 @@ struct Takes {
   Check check{};
   bool rewrites = false;  // the check may change the text
   int values = 1;
+  bool each_time = false;  // of several values, one each time it is given
   FileUse use = FileUse::none;
   std::string ending{};
   std::vector<std::string> names{};
@@ -62,6 +63,8 @@ Takes printed();  // nothing: a flag that prints the result
 // Text that may not be empty, or that may.
 Takes text(std::string type);
 Takes any_text(std::string type);
+// Text that may not be empty, each time that the option is given.
+Takes texts(std::string type);
 // One of `names`, which the help lists unless it shows a `type` instead.
 Takes choice(std::vector<std::string> names, std::string type = {});
 Takes number(std::string type = "N");       // a whole number from 0 on
